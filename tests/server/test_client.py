@@ -1,5 +1,6 @@
 """`dp.Curator(url, token=...)` is the same curator: method by method, error by error."""
 
+import datetime as dt
 import inspect
 import io
 import socket
@@ -95,9 +96,17 @@ def test_a_remote_curator_inherits_nothing_that_reads_a_folder():
         for name, one in vars(OwnerInterface).items()
         if callable(one) and reads & set(inspect.unwrap(one).__code__.co_names)
     }
-    within = {"_record", "_find_part", "_check_going", "_cap", "_open_dataset", "_open_like"}
+    within = {"_record", "_check_going", "_cap", "_open_dataset", "_open_like"}
     assert touched - vars(Remote).keys() == within  # which the others call
     assert "_people" in vars(Remote)
+
+
+def test_a_remote_curator_tells_nothing_of_one_person(owner):
+    for method in (owner.remove_person, owner.statement_for, owner.person_named):
+        with pytest.raises(InputError, match="the account of one person"):
+            method("17")
+    with pytest.raises(InputError, match="the account of one person"):
+        owner.limit_person("17", epsilon=0)
 
 
 def test_public_facts_are_the_same(alice, local):
@@ -283,6 +292,17 @@ def test_explaining_recalls_what_the_caller_was_told(owner, local):
         [part] = local.explain(text, epsilon=0.5, analyst=name).parts
         assert part.clipped == known
     assert owner.explain(text, epsilon=0.5) == local.explain(text, epsilon=0.5, analyst="ann")
+
+
+def test_owners_say_dates_as_bounds_and_as_keys(owner, local):
+    days = [dt.date(2026, 1, day) for day in (1, 2, 3)]
+    rows = pa.table({"person": ["a", "b", "c"], "day": days, "seen": days})
+    columns = {"day": dp.Bounds(days[0], days[-1]), "seen": dp.Keys(days)}
+    owner.add("dated", rows, unit="person", columns=columns, budget=BUDGET)
+    local.add("dated_here", rows, unit="person", columns=columns, budget=BUDGET)
+    there, here = (local.schema.tables[name].columns for name in ("dated", "dated_here"))
+    assert there == here
+    assert there["seen"].keys == tuple(days)
 
 
 def test_owners_add_frames_and_files_of_all_kinds(owner, local, tmp_path):

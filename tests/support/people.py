@@ -49,8 +49,9 @@ def spent(curator, dataset="visits"):
     """What each person has spent, by name: as rho, exactly."""
     people = curator._answer_service.people.of(dataset)
     people.catch_up(curator.ledger.head().sequence)
-    names = people._names.to_pylist()
-    units = [units_as_rho(int(one)) for one in people.balances.spent[people._places]]
+    opened = people._opened
+    names = opened._names.to_pylist()
+    units = [units_as_rho(int(one)) for one in opened.balances.spent[opened._places]]
     return {name: one for name, one in zip(names, units, strict=True) if one}
 
 

@@ -83,14 +83,6 @@ def _is_planned_alike(charged: Order, asked: Order) -> bool:
     return one == other
 
 
-def _unsaid(table: str) -> LedgerError:
-    return LedgerError(
-        f"what is said about {table} is not what the ledger has",
-        why="answers rest on what was said, and on which data, when it was added",
-        fix="put back tables.json from an intact copy",
-    )
-
-
 def _version_asked(asked: int | None, newest: int, dataset: str) -> int:
     if asked is None or asked <= newest:
         return asked or newest
@@ -99,26 +91,6 @@ def _version_asked(asked: int | None, newest: int, dataset: str) -> int:
         why=f"its newest version is {newest}",
         fix=f"ask about version {newest} or an earlier one",
     )
-
-
-def _check_individual(
-    unpriced: UnpricedOrder[PlannedOrder], used: Sequence[registry.Registration]
-) -> None:
-    """Refuse what is no question, of people who each have a budget: before anything is planned."""
-    if any(one.address for one in used):
-        raise QueryRefused(
-            "tables on a server, where every person has a budget of their own",
-            why="what each person has spent is joined with their rows, and a server is only read",
-            fix="add the rows as a file, or give the dataset one budget for all",
-            code="per-person",
-        )
-    if not unpriced.by_person:
-        raise QueryRefused(
-            "an order that is no question, where every person has a budget of their own",
-            why="what it costs is reckoned for all people together, not for each by what they add",
-            fix="ask for counts, sums and means, or use a dataset with one budget for all",
-            code="per-person",
-        )
 
 
 class AnswerService:
@@ -165,8 +137,7 @@ class AnswerService:
         number = _version_asked(unpriced.as_of, tables.data_version(dataset), dataset)
         used = self._data_store.check(names, number, files=not retired)
         if any(one.is_per_person for one in touched):
-            _check_individual(unpriced, used)
-            self.people.check(dataset)
+            self.people.check(dataset, used, by_person=unpriced.by_person)
         self.check_said(used)
         self._check_work(unpriced, self.schedule_of(analyst).longest)
         version, dialect = registry.version(used), self._data_store.dialect(used)
@@ -201,12 +172,14 @@ class AnswerService:
     def _prove(self, one: Registration) -> None:
         """Refuse a table that is not what the ledger says was added, or a part not appended."""
         entry = self._ledger.added(one.table.name, at=one.entry)
-        if entry is None or not one.is_said(entry.facts):
-            raise _unsaid(one.table.name)
         known = {each.sequence: each.facts for each in self._ledger.appended(one.table.name)}
-        for part in one.parts:
-            if not one.part_said(part).items() <= known.get(part.entry, {}).items():
-                raise _unsaid(one.table.name)
+        parts = (one.part_said(p).items() <= known.get(p.entry, {}).items() for p in one.parts)
+        if entry is None or not one.is_said(entry.facts) or not all(parts):
+            raise LedgerError(
+                f"what is said about {one.table.name} is not what the ledger has",
+                why="answers rest on what was said, and on which data, when it was added",
+                fix="put back tables.json from an intact copy",
+            )
 
     def answer(self, offer: Offer[PlannedOrder], request: str | None = None) -> BaseRelease:
         """Charge an order durably, compute it, store it; or find the stored answer."""

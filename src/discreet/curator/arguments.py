@@ -260,6 +260,12 @@ class AppendArguments(TypedDict, total=False):
     reading: Reading | Mapping[str, Any] | None
 
 
+def spec_fields(options: type, *subjects: str) -> tuple[str, ...]:
+    """The fields of an order's JSON: what it is about, and the options that callers type."""
+    caller = CallerArguments.__annotations__
+    return (*subjects, *(name for name in options.__annotations__ if name not in caller))
+
+
 _EXACT: Final = ("epsilon", "delta", "accuracy")
 _DAYS: Final = ("since", "until", "through")
 

@@ -4,8 +4,6 @@
 
 Charges live in the ledger: whoever opens the same folder can be asked for the answer, and what a
 worker left unfinished is finished by the next one that is asked.
-
-`Jobs` compute answers in the background, each charge once in a process.
 """
 
 import threading
@@ -32,7 +30,7 @@ WORKERS: Final = 256
 
 
 class Jobs:
-    """Computes charges in threads of its own, and remembers which are being computed.
+    """Computes charges in threads of its own, each once in a process.
 
     Edge cases:
         What could not be finished is told to the next who asks, once, and can then be started

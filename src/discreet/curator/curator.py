@@ -32,8 +32,8 @@ from discreet.curator.ledger.remote_witness import is_address
 from discreet.curator.ledger.verify import Report
 from discreet.curator.local_backend import LocalBackend
 from discreet.curator.orders.census.census_plan import CensusPlan
-from discreet.curator.orders.census.census_runs import CensusRuns, PublishedTables
-from discreet.curator.orders.fits.training_orders import TrainingRuns, training_spec
+from discreet.curator.orders.census.census_runs import PublishedTables, run_release, survey_release
+from discreet.curator.orders.fits.training_orders import TrainingRun, survey_training, training_spec
 from discreet.curator.orders.online_epochs import OnlineEpochs
 from discreet.curator.orders.planned_orders import ResumedOrder
 from discreet.curator.orders.streams.streams import Streams
@@ -129,7 +129,7 @@ class Curator(OwnerInterface, QuestionInterface):
         else:
             self._neighbours = neighbours or Neighbours.ADD_REMOVE
             self._ledger = Ledger.in_memory()
-        self._data_store = DataStore(self._folder)
+        self._data_store = DataStore(self._folder, self._ledger)
         self._answer_service = AnswerService(self._ledger, self._data_store, self._neighbours)
         service, about = self._answer_service, (self._ledger, self._data_store)
         self._jobs = Jobs(service)
@@ -137,11 +137,9 @@ class Curator(OwnerInterface, QuestionInterface):
         self._streams = Streams(*about, service)
         parts = (*about, service, self._epochs, self._streams, self._neighbours)
         self._backend = self._local = LocalBackend(*parts)
-        self._data_store.settle_pending(self._find_part)
+        self._data_store.settle_pending()
         self._sweep()
         self._scratch: str | None = None
-        self._census = CensusRuns(self._ledger, self._resume)
-        self._training = TrainingRuns(self._ledger, self._resume)
 
     def _resume(self, charge: int, kind: str) -> ResumedOrder:
         """A released charge of a kind that is gone on with in a folder of its own."""
@@ -313,9 +311,10 @@ class Curator(OwnerInterface, QuestionInterface):
         """
         expect(plan, CensusPlan, "the plan of a release", fix="make one with discreet.releases")
         offer = self._local.offer_order("release", plan.spec, None)
-        self._census.survey(offer.planned, self._data_store.open(offer.planned.tables))
+        survey_release(offer.planned, self._data_store.open(offer.planned.tables))
         self._local.answered(offer, request)
-        return self._census.run(self._local.sequence(offer), Path(to))
+        charge = self._local.sequence(offer)
+        return run_release(self._ledger, charge, self._resume(charge, "release"), Path(to))
 
     def fit(
         self,
@@ -336,9 +335,10 @@ class Curator(OwnerInterface, QuestionInterface):
             return super().fit(estimator, table, features=features, target=target, **said)
         spec = training_spec(estimator, table, features, target, run)
         offer = self._local.offer_order("training", spec, said.get("analyst"))
-        self._training.survey(offer.planned, estimator)
+        survey_training(offer.planned, estimator)
         self._local.answered(offer, said.get("request"))
-        return self._training.run(self._local.sequence(offer), estimator)
+        charge = self._local.sequence(offer)
+        return TrainingRun(self._ledger, charge, self._resume(charge, "training")).take(estimator)
 
     def recover(self, *, patience: float | None = None) -> int:
         """Finish what a crash interrupted, under the charges that were made; how many.
@@ -360,11 +360,11 @@ class Curator(OwnerInterface, QuestionInterface):
 
         Every file is read through.
         """
-        noted, tables = self._ledger.noted, self._data_store.tables
+        tables = self._data_store.tables
         self._answer_service.check_said(tables.tables.values())
-        self._data_store.check_present(lambda: [str(e.facts["table"]) for e in noted("added")])
-        self._data_store.check_parts(tables.datasets(), self._ledger.appended)
-        self._data_store.check_content(self._ledger.retired)
+        self._data_store.check_present()
+        self._data_store.check_parts(tables.datasets())
+        self._data_store.check_content()
 
     def close(self) -> None:
         """Finish what is being computed and let go of files; what was charged stays."""

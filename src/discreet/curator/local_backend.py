@@ -35,7 +35,7 @@ from discreet.curator.orders.profile_release import held_over, read_bounded
 from discreet.curator.orders.query_orders import QueryOrder, unpriced_query
 from discreet.curator.orders.streams.streams import Streams
 from discreet.curator.people.person_statement import check_remeasure
-from discreet.curator.question_interface import OrderRequest, QuestionBackend, Quote
+from discreet.curator.question_backend import OrderRequest, QuestionBackend, Quote
 from discreet.curator.remeasure import merge, told_before, told_lately
 from discreet.curator.workbook import AskedQuestion, open_workbook
 from discreet.errors import QueryRefused

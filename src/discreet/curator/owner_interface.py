@@ -6,12 +6,12 @@ from typing import Any, Unpack, get_args
 
 from discreet.argument_names import also_called
 from discreet.curator.answer_service import AnswerService
-from discreet.curator.arguments import AppendArguments, expect, order_spec, read_columns, several
+from discreet.curator.arguments import AppendArguments, expect, read_columns, several
 from discreet.curator.budget import Budget
 from discreet.curator.data.data_store import DataStore
 from discreet.curator.data.intake import NewTable, read_kinds
 from discreet.curator.data.load_report import PUBLIC, Stated, confirmed
-from discreet.curator.data.registry import Part, Registration, Registry
+from discreet.curator.data.registry import Registration, Registry
 from discreet.curator.data.table_checks import known_dataset
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.accounts import Account, Holder
@@ -20,12 +20,7 @@ from discreet.curator.ledger.orders import named
 from discreet.curator.local_backend import LocalBackend
 from discreet.curator.orders.planned_orders import OWNER
 from discreet.curator.orders.streams.streams import Streams
-from discreet.curator.people.person_statement import (
-    PeopleAdmin,
-    PersonStatement,
-    check_link,
-    check_population,
-)
+from discreet.curator.people.person_statement import PeopleInterface, check_link, check_population
 from discreet.curator.question_interface import spelled_out
 from discreet.engines.reading import Reading
 from discreet.errors import InputError
@@ -33,12 +28,11 @@ from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Keys, Limits, Person, Unit
 from discreet.privacy import Neighbours
 from discreet.privacy.budgets.charges import Charge
-from discreet.rationals import Real
 
 _FIX = "pass Budget(epsilon=3, delta=1e-6)"
 
 
-class OwnerInterface:
+class OwnerInterface(PeopleInterface):
     """The methods of owners, each of which the ledger keeps."""
 
     _ledger: Ledger
@@ -155,19 +149,13 @@ class OwnerInterface:
 
         Rows of known people fall under the accounts they have: no budget grows.
         """
-        through = order_spec({"through": said.get("through")})
-        self._data_store.settle_pending(self._find_part)
+        self._data_store.settle_pending()
         known = self._tables.tables.get(name)
         if known is not None and known.dataset is not None:
             self._check_going(known.dataset)
-            self._data_store.check_parts((known.dataset,), self._ledger.appended)
-
-        def settle(one: Registration, part: Part) -> int:
-            facts = {**one.part_said(part), **through}
-            return self._ledger.record("appended", by=self._by, facts=facts).sequence
-
-        version = self._data_store.append(name, rows, settle, said)
-        if through and known is not None and known.dataset is not None:
+            self._data_store.check_parts((known.dataset,))
+        version = self._data_store.append(name, rows, said, by=self._by)
+        if said.get("through") and known is not None and known.dataset is not None:
             self._streams.go_on(known.dataset)
         return version
 
@@ -191,12 +179,6 @@ class OwnerInterface:
     def _record(self, one: Registration) -> int:
         """Let the ledger prove what was said about a table, and which data it was."""
         return self._ledger.record("added", by=self._by, facts=one.said).sequence
-
-    def _find_part(self, one: Registration, part: Part) -> int:
-        """The entry that says that a part was appended, 0 where there is none."""
-        said = one.part_said(part)
-        known = self._ledger.appended(one.table.name)
-        return next((each.sequence for each in known if said.items() <= each.facts.items()), 0)
 
     def _check_going(self, dataset: str) -> None:
         if self._ledger.retired(dataset):
@@ -302,7 +284,7 @@ class OwnerInterface:
             if not kept:
                 self._ledger.set_cap(holder, cap, by=self._by, reason="the dataset was added again")
         if per_person:
-            self._people.open(holder.name, cap)
+            self._open_people(holder.name, cap)
 
     def _open_like(self, holder: Holder, other: Account) -> None:
         """Open an account under the cap that another curator has for it."""
@@ -311,40 +293,4 @@ class OwnerInterface:
         own = each is not None
         self._ledger.open_account(holder, cap, by=self._by, per_person=own)
         if own and cap is not None:
-            self._people.open(holder.name, cap)
-
-    # --- people with budgets of their own -------------------------------------------------------
-
-    def person_named(self, text: str, dataset: str | None = None) -> Any:
-        """The name of a person from how it is written, in the kind of the column that names them.
-
-        Example: `curator.remove_person(curator.person_named("17"))`
-        """
-        return self._people.read(text, dataset)
-
-    def limit_person(self, unit: object, *, epsilon: Real, dataset: str | None = None) -> None:
-        """Let one person lose less than the others, for questions from now on; 0 is to opt out.
-
-        `unit` is the person's name as it stands in the data; whether they are in it is not looked
-        at. Where people of several kinds have budgets, `dataset` says which.
-        """
-        self._people.limit(unit, epsilon, dataset)
-
-    def remove_person(self, unit: object, *, dataset: str | None = None) -> None:
-        """Close one person's account for ever: whoever comes back under this name stays out.
-
-        Their rows are in no later answer. Take them out of your own files, too.
-        """
-        self._people.close(unit, dataset)
-
-    def statement_for(self, unit: object, *, dataset: str | None = None) -> PersonStatement:
-        """The statement of one person: what was computed with them, and what it can have told.
-
-        It is computed from the data. Hand it to nobody else, and to no analyst.
-        """
-        return self._people.statement(unit, dataset)
-
-    @property
-    def _people(self) -> PeopleAdmin:
-        people, known = self._answer_service.people, self._tables.datasets()
-        return PeopleAdmin(self._ledger, self._data_store, people, known, self._by)
+            self._open_people(holder.name, cap)

@@ -1,4 +1,4 @@
-"""The operations of analysts and auditors, and their backend: this process, or a server.
+"""The operations of analysts, in this process or on a server.
 
 Views are for programs that share a process. Between people who do not trust each other, a server
 has to stand: whoever holds the curator object holds the data.
@@ -6,8 +6,6 @@ has to stand: whoever holds the curator object holds the data.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial, wraps
 from inspect import Parameter, cleandoc, signature
 from typing import Any, TypeAlias, TypeVar, Unpack, cast, get_args, get_type_hints
@@ -28,7 +26,7 @@ from discreet.curator.arguments import (
 )
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.orders.fits.fit_orders import fit_spec, fitted, make_test
-from discreet.curator.orders.online_epochs import OnlineQueries, OnlineReply
+from discreet.curator.orders.online_epochs import OnlineQueries
 from discreet.curator.orders.online_orders import OnlineRelease
 from discreet.curator.orders.planned_orders import OrderExplanation, Terms
 from discreet.curator.orders.profile_release import ProfileRelease
@@ -36,98 +34,19 @@ from discreet.curator.orders.query_orders import Participation
 from discreet.curator.orders.streams.streams import StandingQuery
 from discreet.curator.orders.synthesis_orders import SynthesisRelease
 from discreet.curator.orders.workload_orders import WorkloadRelease
-from discreet.curator.workbook import AskedQuestion, Workbook
+from discreet.curator.question_backend import OrderRequest, QuestionBackend
+from discreet.curator.workbook import Workbook
 from discreet.errors import InputError
 from discreet.plan.answer_builder import Question
 from discreet.plan.builder import Asker, From
 from discreet.plan.public_facts import count_outside
 from discreet.plan.query import Query
-from discreet.plan.relations import Relation, Scan
+from discreet.plan.relations import Scan
 from discreet.plan.schema import Schema, Table
 from discreet.privacy.budgets.charges import Charge
 from discreet.rationals import Real
 from discreet.sql.reader.read import read
 from discreet.workload.counting_query import plain_where
-from discreet.workload.online import OnlineState
-
-
-@dataclass(frozen=True, slots=True)
-class OrderRequest:
-    """An order on its way: a question with its terms, or the spec of any kind; and who asks."""
-
-    asked: str | Query | Mapping[str, Any]
-    terms: Terms | None = None
-    kind: str = "query"
-    analyst: str | None = None
-    request: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """Facts about an order before it is charged, each computed when it is asked for."""
-
-    explain: Callable[[], Any]
-    """How good its release would be: an `Explanation`, or that of another kind of order."""
-    bill: Callable[[], dict[Account, Charge]]
-    """What each account would be charged, if it was not placed before."""
-    charge: Callable[[], int]
-    """The number of its charge, once it was placed."""
-
-
-class QuestionBackend(ABC):
-    """The few things that every way to ask comes down to."""
-
-    @property
-    @abstractmethod
-    def schema(self) -> Schema:
-        """The schema of all visible tables."""
-
-    @abstractmethod
-    def public(self, text: str, *, priced: bool) -> Release | None:
-        """The answer to a question about public tables alone; None where it is another."""
-
-    @abstractmethod
-    def place(self, asked: OrderRequest) -> BaseRelease:
-        """Charge an order durably, compute it, store it; or find the stored release."""
-
-    @abstractmethod
-    def remeasure(self, asked: OrderRequest) -> Release:
-        """Answer a question again, merged with what its analyst was told before."""
-
-    @abstractmethod
-    def quote(self, asked: OrderRequest) -> Quote:
-        """The price of an order; no data is touched."""
-
-    def hold(
-        self, relation: Relation, make: Callable[[Relation], Query], analyst: str | None
-    ) -> Query | None:
-        """A question with bounds from profiles that its analyst was told; None without any."""
-        return None
-
-    @abstractmethod
-    def ask_online(
-        self, charge: int, wheres: Sequence[Mapping[str, Any]], confidence: float
-    ) -> OnlineReply:
-        """Answer counting queries under the charge of an epoch."""
-
-    @abstractmethod
-    def online_state(self, charge: int) -> OnlineState:
-        """The public state of an epoch."""
-
-    @abstractmethod
-    def workbook(
-        self, dataset: str, name: str, share: Fraction, analyst: str | None
-    ) -> list[AskedQuestion]:
-        """Open a workbook of the ledger, or find it; the questions that it has paid for."""
-
-    @abstractmethod
-    def stored(self, charge: int) -> Release:
-        """The stored answer of a charge."""
-
-    @abstractmethod
-    def stream_release(self, charge: int) -> Release:
-        """A standing question, after the periods that are complete by now."""
-
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -170,11 +89,7 @@ R = TypeVar("R", bound=BaseRelease)
 
 
 class QuestionInterface(ABC):
-    """The methods that ask questions and place orders, written once for all who have them.
-
-    Whatever is asked becomes an `OrderRequest`, which a backend answers: in this process or on a
-    server. The view of one analyst names that analyst in all of them.
-    """
+    """The methods that ask questions and place orders, written once for all who have them."""
 
     _backend: QuestionBackend
     _analyst: str | None = None

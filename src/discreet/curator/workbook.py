@@ -27,7 +27,8 @@ from discreet.sql.reader.parse import without_comments
 if TYPE_CHECKING:
     from discreet.answer.plan.explain import Explanation
     from discreet.answer.present.release import Release
-    from discreet.curator.question_interface import Asked, QuestionBackend, QuestionInterface
+    from discreet.curator.question_backend import QuestionBackend
+    from discreet.curator.question_interface import Asked, QuestionInterface
 
 Units = tuple[int, int]
 """An amount and a delta, in the ledger's units."""

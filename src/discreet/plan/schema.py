@@ -231,6 +231,11 @@ class Table:
                     fix="name a column of dates, or say of which kind it is with kinds={...}",
                 )
 
+    @property
+    def is_by_row(self) -> bool:
+        """Whether each row is protected by itself."""
+        return isinstance(self.unit, EachRow)
+
 
 @dataclass(frozen=True, slots=True)
 class PublicTable:

@@ -13,7 +13,6 @@ from discreet.curator.data.intake import Incoming
 from discreet.curator.data.load_report import Stated, proposed_kinds
 from discreet.curator.data.sources import Source, open_source
 from discreet.engines.reading import Reading
-from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import Bounds, Keys, Limits, Person, PublicTable, Table, Unit
 
@@ -89,11 +88,20 @@ class EachRowBody(StrictBody):
 UnitBody: TypeAlias = Name | KeyPathBody | PersonPeriodBody | EachRowBody
 
 
-class ColumnBody(StrictBody):
-    """Either the bounds or the keys of a column; dates are texts such as 2024-12-31."""
+_Moment: TypeAlias = Annotated[
+    dict[Literal["date", "datetime"], Annotated[str, Field(max_length=40)]],
+    Field(min_length=1, max_length=1),
+]
 
-    bounds: list[float | str] | None = Field(None, min_length=2, max_length=2)
-    keys: list[bool | int | float | str | None] | None = Field(
+
+class ColumnBody(StrictBody):
+    """Either the bounds or the keys of a column.
+
+    Dates are texts such as 2024-12-31, or {"date": "2024-12-31"} as clients write them.
+    """
+
+    bounds: list[float | str | _Moment] | None = Field(None, min_length=2, max_length=2)
+    keys: list[bool | int | float | str | _Moment | None] | None = Field(
         None, min_length=1, max_length=20_000
     )
 
@@ -156,7 +164,8 @@ class Columns(StrictBody):
 
     def read_columns(self, kinds: Mapping[str, Kind]) -> dict[str, Bounds | Keys]:
         """Bounds and keys, read as the kinds of their columns say."""
-        return {name: _said(name, one, kinds.get(name)) for name, one in self.columns.items()}
+        said = {name: one.model_dump(exclude_none=True) for name, one in self.columns.items()}
+        return declarations.read_columns(said, kinds)
 
 
 class ReportBody(Columns):
@@ -218,15 +227,3 @@ class PublicTableBody(UploadedTable):
         """The table that is described."""
         known = replace(self.stated(kinds), required=self.key)
         return PublicTable(self.name, incoming.types(known), tuple(self.key))
-
-
-def _said(name: str, one: ColumnBody, kind: Kind | None) -> Bounds | Keys:
-    if (one.bounds is None) is (one.keys is None):
-        raise InputError(
-            f"{name} has {'neither bounds nor keys' if one.bounds is None else 'both'}",
-            why="one of them says enough",
-            fix="give a column bounds or keys, or leave it out",
-        )
-    if one.bounds is not None:
-        return declarations.read_columns({name: {"bounds": one.bounds}})[name]
-    return Keys([declarations.read_key(key, kind, name) for key in one.keys or ()])

@@ -21,7 +21,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
 from discreet.curator.data.load_report import look, proposed_kinds
-from discreet.curator.data.sniffing import About
+from discreet.curator.data.owner_questions import About
 from discreet.curator.data.sources import ENDINGS, open_source
 from discreet.engines.default import stored_kind
 from discreet.engines.reading import Reading

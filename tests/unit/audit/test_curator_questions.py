@@ -30,6 +30,7 @@ from discreet.curator.orders.histogram_orders import HistogramQuery
 from discreet.curator.orders.profile_orders import ProfileOrder
 from discreet.curator.orders.streams import streams
 from discreet.curator.orders.streams.stream_orders import StreamOrder
+from discreet.curator.people.opened_accounts import OpenedAccounts
 from discreet.curator.people.person_accounts import PersonAccounts
 from discreet.errors import BudgetError
 from discreet.learn import private_schema
@@ -547,7 +548,7 @@ def test_shares_of_people_that_forget_a_measurement_are_caught(monkeypatch):
 
 
 def test_a_limit_of_one_person_that_nobody_heeds_is_caught(monkeypatch):
-    monkeypatch.setattr(PersonAccounts, "_limit", lambda *_: None)
+    monkeypatch.setattr(OpenedAccounts, "limit", lambda *_: None)
     assert caught("curator-per-person-limit")
     assert caught("curator-per-person-closed")
 

@@ -9,7 +9,7 @@ import pytest
 
 import discreet as dp
 from clinic_curator import BY_CITY, COUNT, add_cities, add_visits, spent
-from discreet.curator.answer_service import AnswerService, _check_individual, _is_planned_alike
+from discreet.curator.answer_service import AnswerService, _is_planned_alike
 from discreet.curator.ledger.orders import State
 from discreet.curator.orders.planned_orders import Terms
 from discreet.curator.orders.query_orders import QueryOrder, unpriced_query
@@ -153,7 +153,7 @@ def test_where_each_person_pays_only_questions_about_files_are_offered(by_person
     [used] = store.check(["visits"], 1)
     remote = replace(used, source="postgresql://db", source_table="visits")
     with pytest.raises(QueryRefused, match="tables on a server"):
-        _check_individual(unpriced_query(query, TERMS), [remote])
+        service.people.check("visits", [remote], by_person=True)
 
 
 # --- charge, measure, store -----------------------------------------------------------------------

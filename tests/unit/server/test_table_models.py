@@ -33,6 +33,7 @@ def test_units_come_in_three_forms():
         (Kind.REAL, ["1.5", 2.5], (1.5, 2.5)),
         (Kind.BOOLEAN, ["true", False], (True, False)),
         (Kind.DATE, ["2024-12-31"], (dt.date(2024, 12, 31),)),
+        (None, [{"date": "2024-12-31"}], (dt.date(2024, 12, 31),)),
         (Kind.TIMESTAMP, ["2024-12-31T12:00:00"], (dt.datetime(2024, 12, 31, 12),)),  # noqa: DTZ001 - timestamps have no zone
         (Kind.TEXT, ["1", None], ("1", None)),
         (None, ["1"], ("1",)),
@@ -65,7 +66,7 @@ def test_bounds_and_budgets_are_exact():
     "column", [{}, {"bounds": [0, 1], "keys": [1]}, {"bounds": None, "keys": None}]
 )
 def test_a_column_has_bounds_or_keys(column):
-    with pytest.raises(InputError, match="x has"):
+    with pytest.raises(InputError, match="about x cannot be read"):
         read(columns={"x": column})
 
 
@@ -80,6 +81,8 @@ def test_a_column_has_bounds_or_keys(column):
         {"columns": {"x": {"bounds": [1]}}},
         {"columns": {"x": {"keys": []}}},
         {"columns": {"x": {"keys": [[1]]}}},
+        {"columns": {"x": {"keys": [{"day": "2024-12-31"}]}}},
+        {"columns": {"x": {"keys": [{"date": "2024-12-31", "datetime": "2024-12-31"}]}}},
         {"columns": {"x": 1}},
         {"kinds": {"x": "blob"}},
         {"budget": {"epsilon": True}},

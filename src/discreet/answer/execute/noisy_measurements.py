@@ -7,7 +7,8 @@ attempt sees the same noise.
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -18,7 +19,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.answer.plan.contribution_histogram import ClippedShare
-from discreet.answer.present.base_release import Cost, reading_stored
+from discreet.answer.present.base_release import Cost
+from discreet.errors import InputError
 from discreet.plan.bounding import ContributionBounds
 from discreet.privacy import Guarantee
 
@@ -129,7 +131,7 @@ def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     return numbers
 
 
-# --- columns as they are stored -------------------------------------------------------------------
+# --- what is stored -----------------------------------------------------------------------------
 
 
 def cleaned(table: pa.Table) -> pa.Table:
@@ -181,3 +183,18 @@ def arrow_bytes(table: pa.Table) -> bytes:
         writer.write_table(table)
     packed: bytes = sink.getvalue().to_pybytes()
     return packed
+
+
+@contextmanager
+def reading_stored(what: str) -> Iterator[None]:
+    """Refuse in one way bytes that are not what `to_bytes` of a release wrote."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as wrong:
+        raise InputError(
+            f"stored bytes cannot be read as {what}",
+            why="they are damaged, or something else, or another version of the package wrote them",
+            fix="restore them from an intact copy, or use the version that wrote them",
+        ) from wrong

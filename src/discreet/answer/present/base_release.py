@@ -1,15 +1,10 @@
 """The base class of releases, one for every kind of order."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import pyarrow as pa
-
 from discreet.answer.plan.price import Price
-from discreet.errors import InputError
 from discreet.privacy import Guarantee
 
 
@@ -70,18 +65,3 @@ class BaseRelease(ABC):
 
     def __hash__(self) -> int:
         return hash(self.to_bytes())
-
-
-@contextmanager
-def reading_stored(what: str) -> Iterator[None]:
-    """Refuse in one way bytes that are not what `to_bytes` of a release wrote."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as wrong:
-        raise InputError(
-            f"stored bytes cannot be read as {what}",
-            why="they are damaged, or something else, or another version of the package wrote them",
-            fix="restore them from an intact copy, or use the version that wrote them",
-        ) from wrong

@@ -36,11 +36,12 @@ from discreet.answer.execute.noisy_measurements import (
     blanked,
     cleaned,
     known,
+    reading_stored,
 )
 from discreet.answer.plan.contribution_histogram import ALLOWED, GROUPS, ROWS
 from discreet.answer.plan.price import Price
 from discreet.answer.present import release_json
-from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
+from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.answer.present.chart import draw
 from discreet.answer.present.release_text import render_page, render_text, statement
 from discreet.errors import InputError

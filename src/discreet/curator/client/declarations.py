@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
@@ -58,14 +59,14 @@ def read_schema(facts: Mapping[str, Any]) -> tuple[Schema, dict[str, list[str]],
 def write_unit(unit: str | Unit) -> Any:
     """The privacy unit as JSON."""
     match unit:
-        case str() | Person():
-            return unit if isinstance(unit, str) else unit.column
-        case KeyPath(column, table, key):
-            return {"column": column, "table": table, "key": key}
-        case PersonPeriod(column, period, every):
-            return {"column": column, "period": period, "every": every}
+        case str():
+            return unit
+        case Person(column):
+            return column
         case EachRow():
             return {"each_row": True}
+        case _:
+            return asdict(unit)
 
 
 def read_unit(facts: object) -> str | Unit:
@@ -123,20 +124,22 @@ def _write_end(end: Real | dt.date) -> Any:
     return registry.write_key(end) if isinstance(end, dt.date) else write_number(end, "a bound")
 
 
-def read_columns(facts: Mapping[str, Any]) -> dict[str, Bounds | Keys]:
-    """The columns that `write_columns` wrote; ends may also be dates as plain text."""
-    return {name: _read_column(name, said) for name, said in facts.items()}
+def read_columns(
+    facts: Mapping[str, Any], kinds: Mapping[str, Kind] = MappingProxyType({})
+) -> dict[str, Bounds | Keys]:
+    """The columns that `write_columns` wrote; dates may be plain text, and keys texts of a kind."""
+    return {name: _read_column(name, said, kinds.get(name)) for name, said in facts.items()}
 
 
-def _read_column(name: str, said: object) -> Bounds | Keys:
+def _read_column(name: str, said: object, kind: Kind | None) -> Bounds | Keys:
     match said:
-        case {"bounds": [low, high]}:
+        case {"bounds": [low, high], **other} if not other:
             return Bounds(_read_end(low, name), _read_end(high, name))
-        case {"keys": list(keys)}:
-            return Keys([_read_value(key, name) for key in keys])
+        case {"keys": list(keys), **other} if not other:
+            return Keys([read_key(_read_value(key, name), kind, name) for key in keys])
     raise InputError(
         f"what is said about {name} cannot be read",
-        why="a column has two bounds or a list of keys",
+        why="a column has two bounds or a list of keys, and one of them says enough",
         fix='pass {"bounds": [0, 120]} or {"keys": ["Austin", "Haifa"]}',
     )
 

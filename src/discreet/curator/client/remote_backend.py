@@ -16,7 +16,7 @@ from discreet.curator.ledger.orders import Entry, Head, named
 from discreet.curator.ledger.verify import Report
 from discreet.curator.orders.online_epochs import OnlineReply
 from discreet.curator.orders.order_kinds import kind_named
-from discreet.curator.question_interface import OrderRequest, QuestionBackend, Quote
+from discreet.curator.question_backend import OrderRequest, QuestionBackend, Quote
 from discreet.curator.workbook import AskedQuestion
 from discreet.errors import DiscreetError, InputError, ServiceError
 from discreet.plan import canonical

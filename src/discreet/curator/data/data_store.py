@@ -5,12 +5,12 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from discreet.curator.arguments import AppendArguments, unknown
+from discreet.curator.arguments import AppendArguments, order_spec, unknown
 from discreet.curator.data import intake, registry
 from discreet.curator.data.registry import Part, Registration, Registry
 from discreet.curator.data.table_checks import bound_rows, check_alone, with_checked
@@ -63,7 +63,7 @@ class DataStore(TableStore):
                 stamp = remote.stamp(table.name)  # first: later changes are looked at again
                 one = replace(one, fingerprint=remote.digest(table.name), stamp=stamp)
             rows = bound_rows(engine.row_count(table.name), max_table_rows, table.name)
-            with self._lock, nullcontext() if self._folder is None else self._folder.held():
+            with self._changing():
                 fresh = self.tables
                 with_checked(fresh, one)
                 known = replace(one, max_table_rows=rows)
@@ -85,18 +85,13 @@ class DataStore(TableStore):
 
     # --- parts ----------------------------------------------------------------------------------
 
-    def append(
-        self,
-        name: str,
-        source: Any,
-        settle: Callable[[Registration, Part], int],
-        said: AppendArguments,
-    ) -> int:
+    def append(self, name: str, source: Any, said: AppendArguments, *, by: str) -> int:
         """Add rows to a private table, as a part that never changes; the version it begins.
 
-        `settle` is called once nothing is left to refuse, and gives the number of the entry that
-        proves the part. What is read and checked are the new rows alone.
+        The ledger says so once nothing is left to refuse, which proves the part. What is read and
+        checked are the new rows alone.
         """
+        through = order_spec({"through": said.get("through")})
         table, before = self._private(name), self.tables
         one = before.tables[name]
         if one.address:
@@ -121,14 +116,16 @@ class DataStore(TableStore):
                 bound = max(one.row_bound, bound)
             part = replace(part, max_table_rows=bound, version=before.data_version(one.dataset) + 1)
             engine = self._opened(intake.with_part(before, name, part).placed_at(""), "", frames)
-            with self._lock, nullcontext() if self._folder is None else self._folder.held():
+            with self._changing():
                 fresh = self.tables
                 one = fresh.tables[name]
                 part = replace(part, version=fresh.data_version(one.dataset) + 1)
                 check_alone(one, before.tables[name])
                 if self._folder is not None:  # first: what a crash leaves is found again
                     self._folder.save(fresh.with_changed(replace(one, pending=part)))
-                part = replace(part, entry=settle(one, part))
+                facts = {**one.part_said(part), **through}
+                entry = self._ledger.record("appended", by=by, facts=facts)
+                part = replace(part, entry=entry.sequence)
                 self._keep(intake.with_part(fresh, name, part), frames)
                 if fresh is before:
                     self._engines[""] = engine
@@ -137,21 +134,24 @@ class DataStore(TableStore):
             raise
         return part.version
 
-    def settle_pending(self, find: Callable[[Registration, Part], int]) -> None:
-        """Finish, or undo, what was being appended when its process was killed.
-
-        `find` gives the number of the entry that proves a part, 0 where there is none.
-        """
+    def settle_pending(self) -> None:
+        """Finish, or undo, what was being appended when its process was killed."""
         if self._folder is None or not any(one.pending for one in self.tables.tables.values()):
             return
         with self._lock, self._folder.held():  # whoever is still appending holds it
             tables = self._folder.tables()
             for name, one in tables.tables.items():
                 if one.pending is not None:
-                    part = replace(one.pending, entry=find(one, one.pending))
+                    part = replace(one.pending, entry=self._entry_of(one, one.pending))
                     undone = tables.with_changed(replace(one, pending=None))
                     tables = intake.with_part(tables, name, part) if part.entry else undone
             self._keep(tables, {})
+
+    def _entry_of(self, one: Registration, part: Part) -> int:
+        """The entry that says that a part was appended, 0 where there is none."""
+        said = one.part_said(part)
+        known = self._ledger.appended(one.table.name)
+        return next((each.sequence for each in known if said.items() <= each.facts.items()), 0)
 
     def _private(self, name: str) -> Table:
         found = self.tables.tables.get(name)

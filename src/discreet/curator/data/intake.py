@@ -1,9 +1,4 @@
-"""Data on its way in: looked at, asked about, and turned into rows of the declared kinds.
-
-Types come from a file's own header or from the owner; what values look like is used only where the
-owner confirms it. Parquet files are read where they are, unless texts in them have to become values
-of another kind; everything else is copied in.
-"""
+"""Data on its way in: looked at, asked about, and turned into rows of the declared kinds."""
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence

@@ -12,8 +12,10 @@ from typing import Any, Final, Literal
 
 from discreet.answer.present.number_text import printable
 from discreet.curator.arguments import unknown
+from discreet.curator.data.owner_questions import OwnerQuestion, keep_as, option_words
+from discreet.curator.data.proposals import propose_known
 from discreet.curator.data.registry import write_key
-from discreet.curator.data.sniffing import OwnerQuestion, guess_columns, keep_as, propose_known
+from discreet.curator.data.sniffing import guess_columns
 from discreet.curator.data.sources import LOOKED_AT, Source, refusing
 from discreet.engines.default import ColumnCounts, StoredColumn, frequent, measure, stored_kind
 from discreet.engines.reading import Reading
@@ -113,7 +115,7 @@ class LoadReport:
     def check(self) -> None:
         """Refuse to load while anything is to be asked; the error quotes no value."""
         for question in self.questions:
-            said = [(f"reading={dict(one)}", _option(one)) for _, one in question.answers]
+            said = [(f"reading={dict(one)}", option_words(one)) for _, one in question.answers]
             answers = " or ".join(f"{one} ({option})" for one, option in said)
             raise InputError(
                 f"{self.source} leaves a question open",
@@ -161,7 +163,7 @@ class LoadReport:
             lines.append(f"left out, since no question can be about such values: {names}")
         if any("data" in (one.kind_from, one.known_from) for one in columns):
             lines.append("* taken from the data: keep it only if it is public knowledge.")
-        return [*lines, *map(_asked, self.questions)]
+        return [*lines, *map(str, self.questions)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,40 +438,6 @@ def _plain(end: Any) -> Any:
     if isinstance(end, dt.date):
         return end.isoformat()
     return end if isinstance(end, int | float | str) else float(end)
-
-
-_SWITCHES: Final = {
-    ("header", True): "--header",
-    ("header", False): "--no-header",
-    ("day_first", True): "--day-first",
-    ("day_first", False): "--month-first",
-    ("thousands", ""): "",
-}
-
-
-def _option(answer: Mapping[str, Any]) -> str:
-    """The options of the command line that give an answer.
-
-    Example:
-        >>> _option({"decimal": ".", "thousands": ","}), _option({"nulls": []})
-        ('--decimal . --thousands ,', '--no-null')
-    """
-    found = []
-    for name, said in answer.items():
-        if name == "dates":
-            found += [f"--date-format {column} '{how}'" for column, how in said.items()]
-        elif name in {"nulls", "true", "false"}:
-            option = "null" if name == "nulls" else name
-            found += [f"--{option} {word}" for word in said] or ["--no-null"]
-        else:
-            found.append(_SWITCHES.get((name, said), f"--{name} {said}"))
-    return " ".join(filter(None, found))
-
-
-def _asked(question: OwnerQuestion) -> str:
-    """A question and the options that answer it."""
-    options = ", or ".join(_option(answer) for _, answer in question.answers)
-    return f"? {question.text}{f' ({options})' if options else ''}"
 
 
 def _quoted(examples: tuple[str, ...]) -> str:

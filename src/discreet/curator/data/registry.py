@@ -1,9 +1,7 @@
 """The owner's declarations, kept as one JSON file in the curator's folder.
 
-A dataset is a private table and whatever shares its people and its budget. Public tables belong to
-nobody and serve all datasets. Sources are files, by reference or copied in, and named with a
-fingerprint: data that has changed is refused. Rows that come later are further parts of a table;
-each part begins a version of its dataset, and no part ever changes.
+A dataset is a private table and whatever shares its people and its budget. Data that has changed is
+refused: rows that come later are further parts of a table, and no part ever changes.
 """
 
 import dataclasses
@@ -389,13 +387,14 @@ def write_durably(path: Path, content: bytes) -> None:
 def _facts(one: Registration) -> dict[str, Any]:
     kept: dict[str, Any] = {"source": one.source, "fingerprint": one.fingerprint}
     kept |= {"stamp": one.stamp, "entry": one.entry, "max_table_rows": one.max_table_rows}
-    if one.parts:
-        kept["parts"] = [dataclasses.asdict(part) for part in one.parts]
-    if one.pending is not None:
-        kept["pending"] = dataclasses.asdict(one.pending)
-    kept |= {"source_table": one.source_table} if one.source_table else {}
-    kept |= {"reading": dict(one.reading)} if one.reading else {}
-    return {**kept, **table_facts(one.table, one.dataset)}
+    later = {
+        "parts": [dataclasses.asdict(part) for part in one.parts],
+        "pending": one.pending and dataclasses.asdict(one.pending),
+        "source_table": one.source_table,
+        "reading": dict(one.reading),
+    }
+    said = {name: fact for name, fact in later.items() if fact}
+    return {**kept, **said, **table_facts(one.table, one.dataset)}
 
 
 def table_facts(table: Table | PublicTable, dataset: str | None) -> dict[str, Any]:

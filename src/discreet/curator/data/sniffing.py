@@ -1,24 +1,16 @@
-"""Guess encoding, separators, kinds, formats and bounds of data; doubts become questions.
+"""Guess kinds and formats of texts, for their owner alone; doubts become questions."""
 
-It looks at values, so it runs on the owner's side alone, and nothing it finds is told to analysts
-unless the owner confirms it.
-"""
-
-import codecs
 import datetime as dt
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from discreet.engines.default import ColumnCounts, StoredColumn, frequent
+from discreet.curator.data.owner_questions import OwnerQuestion, keep_as
 from discreet.engines.reading import ABSENT, FALSE, TOTALS, TRUE, Reading, words
 from discreet.plan.kinds import Kind
-from discreet.plan.schema import Bounds, Keys
 
 _SHARE: Final = 0.9
 """The share of values that have to look like a kind; what does not is reported as unreadable."""
@@ -44,29 +36,6 @@ _STYLES: Final = tuple(
 )
 
 
-About = Literal[
-    "header", "encoding", "dates", "numbers", "nulls", "sentinel", "unreadable", "table", "words",
-    "text",
-]  # fmt: skip
-"""What an owner may have to decide."""
-
-
-@dataclass(frozen=True, slots=True)
-class OwnerQuestion:
-    """A decision for the owner; each answer is an addition to the reading."""
-
-    about: About
-    text: str
-    column: str | None = None
-    answers: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain JSON."""
-        answers = [{"label": label, "reading": dict(said)} for label, said in self.answers]
-        named = {"about": self.about, "column": self.column, "text": self.text}
-        return {**named, "answers": answers}
-
-
 @dataclass(slots=True)
 class Guess:
     """Guessed columns of a file and how their texts are read: numbers by `marks`, dates."""
@@ -76,37 +45,6 @@ class Guess:
     dates: dict[str, str] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
     questions: list[OwnerQuestion] = field(default_factory=list)
-
-
-# --- bytes --------------------------------------------------------------------------------------
-
-
-def encoding_of(parts: Iterable[bytes]) -> str:
-    r"""The encoding of a file: as its first bytes say, else UTF-8 if it can be, else Windows'.
-
-    A mark of UTF-8 is not believed where the rest is something else.
-
-    Example:
-        >>> encoding_of([b"caf\xc3\xa9"]), encoding_of([b"caf\xe9"]), encoding_of([b"a\0b\0"])
-        ('utf-8', 'cp1252', 'utf-16-le')
-    """
-    rest = iter(parts)
-    first = next(rest, b"")
-    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    if (zeros := first[:1000].count(0)) and zeros * 4 >= len(first[:1000]):
-        return "utf-16-le" if first[1::2][:500].count(0) >= zeros / 2 else "utf-16-be"
-    decoder, is_utf8, windows = codecs.getincrementaldecoder("utf-8")(), True, True
-    for part in chain((first,), rest, (b"",)):
-        if is_utf8:
-            try:
-                decoder.decode(part, final=not part)
-            except UnicodeDecodeError:
-                is_utf8 = False
-        windows = windows and not re.search(rb"[\x81\x8d\x8f\x90\x9d]", part)
-    if is_utf8:
-        return "utf-8-sig" if first.startswith(codecs.BOM_UTF8) else "utf-8"
-    return "cp1252" if windows else "latin-1"
 
 
 # --- columns ------------------------------------------------------------------------------------
@@ -237,11 +175,6 @@ def _doubtful_text(name: str, texts: Mapping[str, int]) -> list[OwnerQuestion]:
     instead = "Say them" if answers else "Write plain ones in the file"
     text = f"{name} looks like {what}. {instead}, or keep texts: {keep_as(name)}."
     return [OwnerQuestion("dates" if answers else "text", text, name, answers)]
-
-
-def keep_as(name: str, kind: Kind = Kind.TEXT) -> str:
-    """How an owner says that a column is of a kind."""
-    return f"kinds={{'{name}': '{kind.value}'}} (--kind {name} {kind.value})"
 
 
 _YES_NO: Final = (
@@ -460,74 +393,3 @@ def is_record(first: list[str], columns: Mapping[str, Mapping[str, int]]) -> boo
         if guess.kinds[""] is not Kind.TEXT or text in texts:
             return True
     return False
-
-
-# --- proposals ------------------------------------------------------------------------------------
-
-_MOST_KEYS: Final = 30
-_FEWEST_ROWS: Final = 10
-"""Values that fewer rows have are not proposed as keys: they would point at somebody."""
-_MOST_PUBLIC_KEYS: Final = 1024
-
-
-def propose_known(
-    rows: Callable[[], Any],
-    columns: Mapping[str, StoredColumn],
-    counts: Mapping[str, ColumnCounts],
-    reading: Reading,
-    said: Collection[str | None],
-    public_rows: int | None,
-) -> dict[str, Bounds | Keys]:
-    """Bounds of numbers and dates, rounded outwards, and keys of texts with few values.
-
-    All values of a table that has `public_rows` may be keys, NULL too: they point at nobody.
-    """
-    private = public_rows is None
-    most, fewest = (_MOST_KEYS, _FEWEST_ROWS) if private else (_MOST_PUBLIC_KEYS, 1)
-    open_ = {name: one for name, one in columns.items() if name not in said}
-    few = {
-        name: one
-        for name, one in open_.items()
-        if one.type.kind is Kind.TEXT and 0 < counts[name].distinct <= most
-    }
-    known: dict[str, Bounds | Keys] = {}
-    for name, values in frequent(rows(), few, reading).items() if few else ():
-        often = sorted(value for value, n in values.items() if n >= fewest)
-        missing = not private and counts[name].values != public_rows
-        if often:
-            known[name] = Keys([*often, None] if missing else often)
-    for name, one in open_.items():
-        bounds = _bounds(counts[name].low, counts[name].high, one.type.kind)
-        if bounds is not None:
-            known[name] = bounds
-    return known
-
-
-def _bounds(low: str | None, high: str | None, kind: Kind) -> Bounds | None:
-    """Wide round bounds: what is told is little more than the size of numbers.
-
-    Example:
-        >>> _bounds("17", "90", Kind.INTEGER), _bounds("-3.5", "12.25", Kind.REAL)
-        (Bounds(low=0, high=100), Bounds(low=-5, high=20))
-        >>> _bounds("2024-01-13", "2024-11-02", Kind.DATE).high
-        datetime.date(2024, 12, 31)
-    """
-    if low is None or high is None or kind in (Kind.TEXT, Kind.BOOLEAN):
-        return None
-    if kind.is_time:
-        first, last = int(low[:4]), int(high[:4])
-        if kind is Kind.DATE:
-            return Bounds(dt.date(first, 1, 1), dt.date(last, 12, 31))
-        return Bounds(dt.datetime(first, 1, 1), dt.datetime(last, 12, 31, 23, 59, 59))  # noqa: DTZ001
-    ends = float(low), float(high)
-    down, up = -_rounded(-min(ends[0], 0)), _rounded(max(ends[1], 0))
-    return Bounds(down, up) if down < up else Bounds(0, 1)
-
-
-def _rounded(size: float) -> int | float:
-    """The next of 1, 2, 5, 10, 20, 50, ...; 0 stays."""
-    if size <= 0:
-        return 0
-    power = 10.0 ** math.floor(math.log10(size))
-    found = next((step * power for step in (1, 2, 5) if step * power >= size), 10 * power)
-    return int(found) if found >= 1 else found

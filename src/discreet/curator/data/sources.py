@@ -1,14 +1,8 @@
-"""Sources of rows (files, frames, relations), opened but not yet read.
+"""Sources of rows (files, frames, relations), opened but not yet read."""
 
-Files without types (CSV, JSON, Excel, SQLite) are columns of text until the owner, or what they
-look like and the owner's word for it, says what they are.
-"""
-
-import codecs
 import csv
 import io
-import tempfile
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,16 +15,19 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from discreet.curator.data.cell_files import read_sqlite, read_workbook
-from discreet.curator.data.sniffing import OwnerQuestion, encoding_of, is_record
-from discreet.curator.progress import open_watched
-from discreet.engines.default import (
-    check_names,
-    describe,
-    list_tables,
-    read_database,
-    read_json,
-    sniff_delimiter,
+from discreet.curator.data.delimited_files import (
+    check_quotes,
+    check_title,
+    delimiter_of,
+    encoding_of,
+    head_of,
+    parts_of,
+    text_batches,
+    without_blanks,
 )
+from discreet.curator.data.owner_questions import OwnerQuestion
+from discreet.curator.data.sniffing import is_record
+from discreet.engines.default import check_names, describe, list_tables, read_database, read_json
 from discreet.engines.reading import Reading
 from discreet.errors import EngineError, InputError
 
@@ -42,12 +39,10 @@ _DATABASES: Final = (".duckdb", ".db", ".sqlite", ".sqlite3")
 ENDINGS: Final = (*_DELIMITED, ".parquet", *_JSON, *_EXCEL, *_ARROW, *_DATABASES)
 """How the names of files end that can be read."""
 
-_SAMPLE: Final = 1 << 20
 LOOKED_AT: Final = 20_000
 """Rows from which kinds and formats are guessed; all rows are then read by the guess."""
 
 _DISTINCT: Final = 2_000
-_LONGEST_RECORD: Final = 1 << 23
 _PATTERN: Final = set("*?[]{}")
 
 Choice: TypeAlias = "partial[str]"
@@ -235,61 +230,28 @@ def _read_arrow(path: Path) -> pa.Table:
 
 def _delimited(path: Path, said: Reading, exact: str | None) -> Source:
     """A CSV file: encoding, separator and header as the owner says, else as they look."""
-    encoding = said.encoding or encoding_of(_parts(path))
-    head = "".join(io.StringIO(_head(path, encoding), newline="").readlines()[said.skip_lines :])
+    encoding = said.encoding or encoding_of(parts_of(path))
+    head = "".join(io.StringIO(head_of(path, encoding), newline="").readlines()[said.skip_lines :])
     if "\r" in head.replace("\r\n", "") and "\n" not in head:
         raise InputError(
             f"the lines of {path.name} end as those of old Macs did",
             why="with a carriage return alone, which would make one line of all",
             fix="save it again with line ends of Unix or Windows",
         )
-    delimiter = said.delimiter or _delimiter(head, path)
+    delimiter = said.delimiter or delimiter_of(head, path)
     lines = list(csv.reader(io.StringIO(head), delimiter=delimiter, quotechar=said.quote))
     if said.header is None and said.names is None:
-        _check_title(path.name, lines, said)
+        check_title(path.name, lines, said)
     blank = next((at for at, line in enumerate(lines) if line), 0)  # lines above the first
     first = lines[blank] if lines else []
     reading = replace(said, encoding=encoding, delimiter=delimiter)
-    _check_quotes(path, reading)
-    found = _with_header(path.name, first, reading, partial(_batches, path, exact, blank))
+    check_quotes(path, reading)
+    found = _with_header(path.name, first, reading, partial(text_batches, path, exact, blank))
     if said.encoding is None and encoding in (codes := ("cp1252", "latin-1")):
         answers = tuple((f"it is in {code}", {"encoding": code}) for code in codes)
         text = f"{path.name} is not in UTF-8. Is it in {encoding}, as Windows writes files?"
         found.questions.append(OwnerQuestion("encoding", text, None, answers))
     return found
-
-
-def _check_title(name: str, lines: Sequence[Sequence[str]], said: Reading) -> None:
-    """Refuse lines above the names of columns: they look like one text above a table."""
-    filled = [sum(map(bool, line)) for line in lines[:20]]
-    above = next((at for at, fields in enumerate(filled) if fields > 1), 0)
-    if any(filled[:above]):
-        lines_above = said.skip_lines + above
-        raise InputError(
-            f"the first line of {name} looks like a title",
-            why="it holds one text, and the lines below hold several; a title names no columns",
-            fix=f"pass reading={{'skip_lines': {lines_above}}} (--skip-lines {lines_above}); if it "
-            "names the columns, --header; if it is a record, --no-header",
-        )
-
-
-def _check_quotes(path: Path, said: Reading) -> None:
-    """Refuse a quote that is not closed, or that text follows: lines would become one value."""
-    if not any(said.quote.encode() in part for part in _parts(path)):
-        return
-    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_RECORD))
-    with pa.input_stream(str(path), compression="detect") as stream:
-        text = io.TextIOWrapper(stream, encoding=said.encoding, newline="")
-        deque(islice(text, said.skip_lines), maxlen=0)
-        mark = said.delimiter or ","
-        try:
-            deque(csv.reader(text, delimiter=mark, quotechar=said.quote, strict=True), maxlen=0)
-        except csv.Error:
-            raise InputError(
-                f"{path.name} has a quote that is not closed, or that other text follows",
-                why="lines after it would become part of one value",
-                fix="write quotes inside of quotes twice, or pass another mark: Reading(quote=...)",
-            ) from None
 
 
 def _with_header(
@@ -347,101 +309,6 @@ def _are_names(names: Sequence[str]) -> bool:
     return bool(names) and len(set(names)) == len(names) and all(names)
 
 
-def _parts(path: Path) -> Iterator[bytes]:
-    with pa.input_stream(str(path), compression="detect") as stream:
-        while part := stream.read(_SAMPLE):
-            yield part
-
-
-def _head(path: Path, encoding: str) -> str:
-    with pa.input_stream(str(path), compression="detect") as stream:
-        text = io.TextIOWrapper(stream, encoding=encoding, newline="").read(_SAMPLE)
-    return text.removeprefix("\ufeff").removeprefix(codecs.BOM_UTF8.decode("cp1252"))
-
-
-def _delimiter(head: str, path: Path) -> str:
-    """The field separator; a comma if the first line that has one does not show it."""
-    if path.name.lower().removesuffix(".gz").endswith(".tsv"):
-        return "\t"
-    with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="utf-8", newline="") as sample:
-        sample.write(head)
-        sample.flush()
-        found = sniff_delimiter(Path(sample.name))
-    lines = (line for line in head.splitlines() if not _MARKS.isdisjoint(line))
-    first = next(lines, "")  # a title above it has none
-    return found if found in _MARKS.intersection(first) else max(",;\t|", key=first.count)
-
-
-_MARKS: Final = frozenset(",;\t|")
-
-
-def _batches(
-    path: Path, exact: str | None, blank: int, names: list[str], reading: Reading, lost: list[int]
-) -> pa.RecordBatchReader:
-    """All fields as texts, trimmed unless blanks are kept; empty ones without quotes are NULL.
-
-    Why: where fields are parted by a comma and a blank, ' Male' would be another key than 'Male'.
-    """
-    from pyarrow import csv as arrow  # noqa: PLC0415 - for those who have such files
-
-    lost[0] = 0
-
-    def skip(_: Any) -> str:
-        lost[0] += 1
-        return "skip"
-
-    parse = arrow.ParseOptions(
-        delimiter=reading.delimiter or ",",
-        quote_char=reading.quote,
-        newlines_in_values=True,
-        invalid_row_handler=skip,
-        ignore_empty_lines=len(names) > 1,  # else they are values: NULL
-    )
-    codec = reading.encoding or "utf-8"
-    read = arrow.ReadOptions(
-        encoding="utf8" if codec.startswith("utf-8") else codec,
-        column_names=names,
-        skip_rows=reading.skip_lines,
-        skip_rows_after_names=blank + bool(reading.header),
-        block_size=_LONGEST_RECORD,
-    )
-    turned = arrow.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.string()),
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-    packed = "gzip" if path.suffix.lower() == ".gz" else None
-    schema = pa.schema([(name, pa.string()) for name in names])
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        with open_watched(path, f"reading {path.name}") as file:
-            if path.stat().st_size:
-                for batch in arrow.open_csv(pa.input_stream(file, packed), read, parse, turned):
-                    texts = _without_blanks(names, batch.columns, reading, exact)
-                    yield pa.record_batch(texts, schema=schema)
-
-    return pa.RecordBatchReader.from_batches(schema, batches())
-
-
-def _without_blanks(
-    names: Sequence[str], columns: Sequence[pa.Array], reading: Reading, exact: str | None
-) -> list[pa.Array]:
-    """Columns as they are read: trimmed, but for `exact` and where blanks are kept."""
-    kept = set(names) if reading.blanks == "keep" else {exact}
-    both = zip(names, columns, strict=True)
-    return [one if name in kept else _trimmed(one) for name, one in both]
-
-
-def _trimmed(texts: pa.Array) -> pa.Array:
-    """Texts without blanks around them; NULL where blanks are all."""
-    from pyarrow import compute  # noqa: PLC0415 - for those who have such files
-
-    trimmed = compute.utf8_trim_whitespace(texts)
-    blank = compute.and_(compute.equal(trimmed, ""), compute.not_equal(texts, ""))
-    return compute.if_else(blank, pa.scalar(None, pa.string()), trimmed)
-
-
 # --- workbooks and databases --------------------------------------------------------------------
 
 
@@ -455,7 +322,7 @@ def _workbook(path: Path, reading: Reading, choose: Choice, exact: str | None) -
     def table(columns: list[str], now: Reading, _: list[int]) -> pa.Table:
         body = cells[1:] if now.header else cells
         made = [pa.array([row[i] for row in body], pa.string()) for i in range(len(columns))]
-        return pa.table(_without_blanks(columns, made, now, exact), names=columns)
+        return pa.table(without_blanks(columns, made, now, exact), names=columns)
 
     return _among(names, choose, _with_header(path.name, first, reading, table))
 

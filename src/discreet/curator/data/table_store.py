@@ -2,8 +2,8 @@
 
 import secrets
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sized
-from contextlib import nullcontext, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +13,7 @@ from discreet.curator.data import registry
 from discreet.curator.data.folder import Folder
 from discreet.curator.data.registry import Registration, Registry
 from discreet.curator.fork_safety import FORKS
+from discreet.curator.ledger.ledger import Ledger
 from discreet.engines.default import DefaultEngine
 from discreet.engines.engine import Engine, Parts
 from discreet.engines.remote_engine import RemoteEngine, engine_at
@@ -27,15 +28,16 @@ LABEL = "label:"
 
 
 class TableStore:
-    """Tables, where their rows are, and an engine for each place.
+    """Tables, where their rows are, what the ledger says of them, and an engine for each place.
 
     Edge cases:
         Another process may add tables: the folder is looked at again. Engines that still answer
         questions are let go of when they have answered them.
     """
 
-    def __init__(self, folder: Folder | None) -> None:
+    def __init__(self, folder: Folder | None, ledger: Ledger) -> None:
         self._folder = folder
+        self._ledger = ledger
         self._frames: dict[str, tuple[Any, ...]] = {}
         self._sessions: dict[str, Any] = {}
         self._key = secrets.token_hex(32)
@@ -101,13 +103,13 @@ class TableStore:
             return replace(one, stamp=now)
         raise registry.changed(one.table.name)
 
-    def check_content(self, is_retired: Callable[[str], bool]) -> None:
+    def check_content(self) -> None:
         """Read all files through; LedgerError where one is not what was added.
 
         The files of datasets that are retired may be gone.
         """
         for one in self.tables.tables.values():
-            if one.dataset is not None and is_retired(one.dataset):
+            if one.dataset is not None and self._ledger.retired(one.dataset):
                 continue
             if one.address and not one.fingerprint.startswith(LABEL):
                 with suppress(InputError, EngineError):
@@ -117,12 +119,16 @@ class TableStore:
             if not one.address and one.table.name not in self._frames:
                 registry.check_content(one)
 
-    def check_present(self, added: Callable[[], Collection[str]]) -> None:
-        """Refuse tables.json where one of the tables that the ledger says were `added` is not."""
+    def check_present(self) -> None:
+        """Refuse tables.json where one of the tables that the ledger says were added is not."""
+
+        def added() -> list[str]:
+            return [str(one.facts["table"]) for one in self._ledger.noted("added")]
+
         if set(added()) <= set(self.tables.tables):
             return
         # Again, where nobody adds: the ledger knows a table first.
-        with self._lock, nullcontext() if self._folder is None else self._folder.held():
+        with self._changing():
             for name in added():
                 if name not in self.tables.tables:
                     raise LedgerError(
@@ -131,14 +137,20 @@ class TableStore:
                         fix="put back the newest tables.json, or add the same table again",
                     )
 
-    def check_parts(self, datasets: Collection[str], appended: Callable[[str], Sized]) -> None:
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Keep others, in this process and elsewhere, from changing tables meanwhile."""
+        with self._lock, nullcontext() if self._folder is None else self._folder.held():
+            yield
+
+    def check_parts(self, datasets: Collection[str]) -> None:
         """Refuse datasets with fewer parts than the ledger says were appended.
 
         Why: charges were made for those parts, and their versions would be given to other rows.
         """
         with self._lock:  # whoever appends here has it until both places know the part
             for name, one in self.tables.tables.items():
-                said = len(appended(name)) if one.dataset in datasets else 0
+                said = len(self._ledger.appended(name)) if one.dataset in datasets else 0
                 now = self.tables.tables[name]  # after the ledger: a part is pending before
                 if said > len(now.parts) + (now.pending is not None):
                     raise LedgerError(

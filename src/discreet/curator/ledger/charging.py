@@ -3,7 +3,7 @@
 import os
 import socket
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from discreet.curator.ledger.account_cache import FOUND, AccountCache, StoredCharge, after, marks
-from discreet.curator.ledger.accounts import Account, analyst, cost_units
-from discreet.curator.ledger.migrations import Execute, Statement
+from discreet.curator.ledger.account_changes import check_unlike
+from discreet.curator.ledger.accounts import Account, cost_units
+from discreet.curator.ledger.migrations import Statement
 from discreet.curator.ledger.orders import (
     ChargedOrder,
     Entry,
@@ -50,6 +51,51 @@ class Turn:
         return self.lapsed < claimed <= self.ahead and not is_gone(worker)
 
 
+# --- before a charge ----------------------------------------------------------------------------
+
+
+def touched(
+    page: Transaction, dataset: str, analyst: str, workbook: str | None = None
+) -> tuple[Account, ...]:
+    """The accounts that an order would debit; it needs a price in the measure of each."""
+    asker = dataset, analyst, workbook
+    page.cache.read_accounts([asker])
+    found = tuple(page.cache.touched(asker))
+    if not page.cache.knows(found[-1]):
+        check_unlike(page, [found[-1].holder])
+    return found
+
+
+def standing(
+    page: Transaction, dataset: str, analyst: str, workbook: str | None = None
+) -> tuple[tuple[Account, ...], bool]:
+    """The accounts that an order would debit, and whether its dataset is retired."""
+    return touched(page, dataset, analyst, workbook), retired(page, dataset)
+
+
+def retired(page: Transaction, dataset: str) -> bool:
+    """Whether a dataset is asked nothing new, for ever."""
+    return bool(page.read(*retirement_of(dataset)))
+
+
+def retirement_of(dataset: str) -> Statement:
+    """The keys that `charge` reads about the end of a dataset."""
+    return "SELECT 1 FROM subjects WHERE kind = 'retired' AND subject = ?", (dataset,)
+
+
+def ended(dataset: str) -> QueryRefused:
+    """The refusal of anything new about a dataset that is retired."""
+    return QueryRefused(
+        f"{dataset} is retired",
+        why="its owner has ended it: what was answered stays, and nothing new is",
+        fix="read what was answered, or ask about another dataset",
+        code="retired",
+    )
+
+
+# --- charges ------------------------------------------------------------------------------------
+
+
 def charge(transaction: Transaction, order: Order, turn: Turn) -> Receipt:
     """Charge an order, unless its question was charged before.
 
@@ -63,7 +109,7 @@ def charge(transaction: Transaction, order: Order, turn: Turn) -> Receipt:
             _share(transaction, order, found)
         return _receive(transaction, found, turn)
     check_failures(transaction, order.analyst, order.dataset)
-    if transaction.read(*retirement_of(order.dataset)):  # since it was priced
+    if retired(transaction, order.dataset):  # since it was priced
         raise ended(order.dataset)
     touched = transaction.cache.touched(order.asker)
     entry = _debit(transaction, order, touched, "charged", order.to_dict())
@@ -83,13 +129,9 @@ def keep(transaction: Transaction, receipt: Receipt, measured: bytes) -> Receipt
     """
     found = _charged(transaction, receipt)
     if found.outcome is None and found.measuring is None:
-        facts = {"charge": receipt.sequence, "digest": digest(measured), "size": len(measured)}
-        entry = transaction.append("measured", receipt.order.analyst, facts)
-        transaction.insert("measurements (charge, bytes)", (receipt.sequence, measured))
-        sql = "UPDATE charges SET measured = ? WHERE sequence = ?"
-        transaction.update(sql, (entry.sequence, receipt.sequence))
+        _store(transaction, receipt, "measured", "measurements", measured)
         return replace(receipt, measured=measured)
-    return _stands(found, State.CHARGED)
+    return receipt_of(found, State.CHARGED)
 
 
 def fail(transaction: Transaction, receipt: Receipt) -> Receipt:
@@ -101,7 +143,7 @@ def fail(transaction: Transaction, receipt: Receipt) -> Receipt:
     found = _charged(transaction, receipt)
     if found.outcome is None and found.measuring is None:
         return _give_up(transaction, receipt, receipt.order.analyst, 1)
-    return _stands(found, State.CHARGED)
+    return receipt_of(found, State.CHARGED)
 
 
 def _give_up(
@@ -125,9 +167,9 @@ def cancel(transaction: Transaction, receipt: Receipt, *, by: str, for_all: bool
     found = _charged(transaction, receipt)
     if found.outcome is None and found.measuring is None:
         if not for_all and _shares(transaction, receipt.sequence):
-            return _stands(found, State.PENDING)
+            return receipt_of(found, State.PENDING)
         return _give_up(transaction, receipt, by, 2, cancelled=True)
-    return _stands(found, State.CHARGED)
+    return receipt_of(found, State.CHARGED)
 
 
 def complete(transaction: Transaction, receipt: Receipt, release: bytes) -> bytes:
@@ -135,14 +177,21 @@ def complete(transaction: Transaction, receipt: Receipt, release: bytes) -> byte
     found = _charged(transaction, receipt)
     if found.outcome is not None:
         return told(found.release, found.outcome)
-    facts = {"charge": receipt.sequence, "digest": digest(release), "size": len(release)}
-    entry = transaction.append("released", receipt.order.analyst, facts)
-    transaction.insert("releases (charge, bytes)", (receipt.sequence, release))
-    sql = "UPDATE charges SET released = ? WHERE sequence = ?"
-    transaction.update(sql, (entry.sequence, receipt.sequence))
+    _store(transaction, receipt, "released", "releases", release)
     if found.measuring is not None:  # the answer is made of them, and is here now
         transaction.update("DELETE FROM measurements WHERE charge = ?", (receipt.sequence,))
     return release
+
+
+def _store(
+    transaction: Transaction, receipt: Receipt, kind: str, table: str, stored: bytes
+) -> None:
+    """Keep bytes of a charge in a table, and an entry of this kind that speaks of them."""
+    facts = {"charge": receipt.sequence, "digest": digest(stored), "size": len(stored)}
+    entry = transaction.append(kind, receipt.order.analyst, facts)
+    transaction.insert(f"{table} (charge, bytes)", (receipt.sequence, stored))
+    sql = f"UPDATE charges SET {kind} = ? WHERE sequence = ?"  # noqa: S608 - a constant
+    transaction.update(sql, (entry.sequence, receipt.sequence))
 
 
 def _charged(transaction: Transaction, receipt: Receipt) -> StoredCharge:
@@ -177,21 +226,6 @@ def final_failure() -> EngineError:
         "something unforeseen; the charge stays, and asking the same again gives this error again",
         fix="ask it at another price, which is charged anew, ask a cheaper question, or tell "
         "whoever runs the curator",
-    )
-
-
-def retirement_of(dataset: str) -> Statement:
-    """The keys that `charge` reads about the end of a dataset."""
-    return "SELECT 1 FROM subjects WHERE kind = 'retired' AND subject = ?", (dataset,)
-
-
-def ended(dataset: str) -> QueryRefused:
-    """The refusal of anything new about a dataset that is retired."""
-    return QueryRefused(
-        f"{dataset} is retired",
-        why="its owner has ended it: what was answered stays, and nothing new is",
-        fix="read what was answered, or ask about another dataset",
-        code="retired",
     )
 
 
@@ -249,28 +283,6 @@ def _debit(
     return entry
 
 
-def find_told(execute: Execute, order: Order) -> tuple[Entry, Receipt] | None:
-    """The receipt of an order whose answer its analyst was told before, and the answer's entry.
-
-    What `charge` would say without changing anything; None wherever it might change something.
-    """
-    names = (order.question, *order.also)
-    rows = execute(f"{FOUND} c.question IN ({marks(names)})", names)
-    each = (StoredCharge(*row) for row in rows)
-    found = next((one for one in each if _answers(one, order)), None)
-    if found is None or found.outcome is None or order.request not in (None, found.request):
-        return None
-    receipt = _stands(found, State.PENDING)
-    if receipt.order.analyst != order.analyst:
-        mine = analyst(order.analyst, within=order.dataset).key
-        groups = execute("SELECT account FROM members WHERE member = ?", (mine,))
-        shares = execute("SELECT account FROM shares WHERE charge = ?", (found.sequence,))
-        paid = {*Entry.read(found.body).facts["debits"], *(key for (key,) in shares)}
-        if not {mine, *(key for (key,) in groups)} <= paid:
-            return None
-    return Entry.read(found.outcome), receipt
-
-
 def _look_up(cache: AccountCache, order: Order) -> StoredCharge | None:
     attempt = None if order.request is None else cache.requests.get(order.request)
     if attempt is not None and attempt.question != order.question:
@@ -280,10 +292,10 @@ def _look_up(cache: AccountCache, order: Order) -> StoredCharge | None:
             fix="use a new id for a new question",
         )
     known = (cache.charges.get(one) for one in (order.question, *order.also))
-    return next((one for one in known if one is not None and _answers(one, order)), None)
+    return next((one for one in known if one is not None and answers(one, order)), None)
 
 
-def _answers(found: StoredCharge, order: Order) -> bool:
+def answers(found: StoredCharge, order: Order) -> bool:
     """Whether a charge is for the question of an order, or for the same measurements.
 
     Why: a cap in another measure is debited what the order's own measurements cost in it.
@@ -324,14 +336,14 @@ def _shares(transaction: Transaction, sequence: int) -> set[str]:
 def _receive(transaction: Transaction, found: StoredCharge, turn: Turn) -> Receipt:
     """The receipt of a charge that was made before; a lapsed claim passes to this worker."""
     if found.outcome is not None or turn.stands(found.worker, found.claimed):
-        return _stands(found, State.PENDING)
+        return receipt_of(found, State.PENDING)
     sql = "UPDATE charges SET worker = ?, claimed = ? WHERE sequence = ?"
     transaction.update(sql, (turn.worker, turn.now, found.sequence))
-    return _stands(found, State.CHARGED)
+    return receipt_of(found, State.CHARGED)
 
 
-def _stands(found: StoredCharge, unfinished: State) -> Receipt:
-    """The state of a charge, with its stored bytes."""
+def receipt_of(found: StoredCharge, unfinished: State) -> Receipt:
+    """The state of a charge as it stands, with its stored bytes."""
     if digest(found.body) != found.hash:
         raise damaged(f"the text of entry {found.sequence} was changed")
     outcome = None if found.outcome is None else Entry.read(found.outcome)
@@ -377,6 +389,23 @@ def check_failures(transaction: Transaction, analyst: str, dataset: str) -> None
             why="whether a question fails may depend on data, so it must not happen often",
             fix="ask an owner to look into it and run `discreet ledger readmit`",
         )
+
+
+def failed(page: Transaction, sequences: Sequence[int]) -> tuple[int, ...]:
+    """The charges among these that failed or were cancelled."""
+    sql = f"SELECT sequence FROM charges WHERE failed <> 0 AND sequence IN ({marks(sequences)})"  # noqa: S608 - marks
+    return tuple(one for (one,) in page.read(sql, sequences))
+
+
+def may_measure(page: Transaction, sequence: int, order: Order) -> bool:
+    """Whether a charge is neither failed nor cancelled by now; as `check_failures` if not."""
+    if failed(page, (sequence,)):
+        return False
+    check_failures(page, order.analyst, order.dataset)
+    sql = "SELECT 1 FROM charges WHERE sequence = ? AND measured IS NULL AND released IS NULL"
+    if page.read(sql, (sequence,)):
+        check_unspoken(page, sequence, sequence, "measured", "released", "failed")
+    return True
 
 
 def readmit(transaction: Transaction, analyst: str, dataset: str, *, by: str, reason: str) -> int:

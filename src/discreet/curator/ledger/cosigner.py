@@ -119,9 +119,7 @@ def continues(old: TreeHead, new: TreeHead, proof: Sequence[str]) -> bool:
 def is_signed(text: bytes, signature: str, public_key: str) -> bool:
     """Whether a witness with this key has signed a `head_text` or a `newest_text`."""
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - for witnesses alone
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415 - likewise
-        Ed25519PublicKey,
-    )
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415 - likewise
 
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))

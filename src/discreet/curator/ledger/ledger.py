@@ -24,7 +24,7 @@ from discreet.curator.ledger import account_changes, charging, create, stepping
 from discreet.curator.ledger.charging import Turn, name_worker
 from discreet.curator.ledger.create import believe, find_place, make_whole
 from discreet.curator.ledger.orders import NEWEST, Entry, Order, Receipt, State, named
-from discreet.curator.ledger.readable_ledger import ReadableLedger, reads
+from discreet.curator.ledger.readable_ledger import ReadableLedger, find_told
 from discreet.curator.ledger.remote_witness import (
     NAMED,
     RETIRED,
@@ -34,7 +34,7 @@ from discreet.curator.ledger.remote_witness import (
     unlike_named,
 )
 from discreet.curator.ledger.store import LedgerStore, MemoryStore
-from discreet.curator.ledger.transaction import Committer, Transaction
+from discreet.curator.ledger.transaction import Committer, Transaction, reads
 from discreet.curator.ledger.verify import Report, verify
 from discreet.curator.ledger.witness import Witness
 from discreet.errors import DiscreetError, InputError, LedgerError
@@ -296,7 +296,7 @@ class Ledger(ReadableLedger):
 
     def _find_told(self, order: Order) -> Receipt | None:
         """Look up a stored answer without waiting for writers."""
-        found = self._store.snapshot(lambda execute: charging.find_told(execute, order))
+        found = self._store.snapshot(lambda execute: find_told(execute, order))
         return None if found is None or not self._committer.has_signed(found[0]) else found[1]
 
     def _remember(self, order: Order) -> None:

@@ -5,43 +5,30 @@ The export is lines of JSON that anybody can check without this package. Each li
 "previous" is the h of the line before, 64 zeros in the first.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from functools import wraps
-from inspect import signature
-from typing import Any, Concatenate, Final, ParamSpec, TextIO, TypeVar
+from collections.abc import Collection, Sequence
+from typing import Any, Final, TextIO
 
 from discreet.curator.ledger import account_changes, charging, stepping
-from discreet.curator.ledger.account_cache import marks
+from discreet.curator.ledger.account_cache import FOUND, StoredCharge, marks
 from discreet.curator.ledger.accounts import COLUMNS, Account, Holder, read_holder
 from discreet.curator.ledger.accounts import analyst as analyst_holder
 from discreet.curator.ledger.accounts import dataset as dataset_holder
 from discreet.curator.ledger.merkle import MerkleTree, TreeHead
-from discreet.curator.ledger.orders import NEWEST, ChargedOrder, Entry, Head, Order, digest
+from discreet.curator.ledger.migrations import Execute
+from discreet.curator.ledger.orders import (
+    NEWEST,
+    ChargedOrder,
+    Entry,
+    Head,
+    Order,
+    Receipt,
+    State,
+    digest,
+)
 from discreet.curator.ledger.remote_witness import leaves_after
 from discreet.curator.ledger.store import LedgerStore, damaged
-from discreet.curator.ledger.transaction import Transaction
+from discreet.curator.ledger.transaction import Transaction, reads
 from discreet.curator.progress import tell
-
-T = TypeVar("T")
-P = ParamSpec("P")
-
-
-def reads(
-    work: Callable[Concatenate[Transaction, P], T],
-) -> Callable[Concatenate["ReadableLedger", P], T]:
-    """The method of a ledger that does some work on a snapshot.
-
-    Arguments are bound before it: a wrong one would look like a store that was tampered with.
-    """
-    bind = signature(work).bind
-
-    @wraps(work)
-    def method(self: "ReadableLedger", /, *args: P.args, **more: P.kwargs) -> T:
-        bind(self, *args, **more)
-        return self._store.snapshot(lambda execute: work(Transaction(execute), *args, **more))
-
-    return method
-
 
 # --- the export ---------------------------------------------------------------------------------
 
@@ -98,6 +85,28 @@ def _is_told(page: Transaction, filed: ChargedOrder, who: str) -> bool:
     return bool(page.read(sql, (filed.sequence, own)))
 
 
+def find_told(execute: Execute, order: Order) -> tuple[Entry, Receipt] | None:
+    """The receipt of an order whose answer its analyst was told before, and the answer's entry.
+
+    What `charge` would say without changing anything; None wherever it might change something.
+    """
+    names = (order.question, *order.also)
+    rows = execute(f"{FOUND} c.question IN ({marks(names)})", names)
+    each = (StoredCharge(*row) for row in rows)
+    found = next((one for one in each if charging.answers(one, order)), None)
+    if found is None or found.outcome is None or order.request not in (None, found.request):
+        return None
+    receipt = charging.receipt_of(found, State.PENDING)
+    if receipt.order.analyst != order.analyst:
+        mine = analyst_holder(order.analyst, within=order.dataset).key
+        groups = execute("SELECT account FROM members WHERE member = ?", (mine,))
+        shares = execute("SELECT account FROM shares WHERE charge = ?", (found.sequence,))
+        paid = {*Entry.read(found.body).facts["debits"], *(key for (key,) in shares)}
+        if not {mine, *(key for (key,) in groups)} <= paid:
+            return None
+    return Entry.read(found.outcome), receipt
+
+
 def newest(
     page: Transaction,
     datasets: Collection[str],
@@ -145,23 +154,6 @@ def history(
     return account, newest(page, [dataset], limit=limit)
 
 
-def failed(page: Transaction, sequences: Sequence[int]) -> tuple[int, ...]:
-    """The charges among these that failed or were cancelled."""
-    sql = f"SELECT sequence FROM charges WHERE failed <> 0 AND sequence IN ({marks(sequences)})"  # noqa: S608 - marks
-    return tuple(one for (one,) in page.read(sql, sequences))
-
-
-def may_measure(page: Transaction, sequence: int, order: Order) -> bool:
-    """Whether a charge is neither failed nor cancelled by now; as `check_failures` if not."""
-    if failed(page, (sequence,)):
-        return False
-    charging.check_failures(page, order.analyst, order.dataset)
-    sql = "SELECT 1 FROM charges WHERE sequence = ? AND measured IS NULL AND released IS NULL"
-    if page.read(sql, (sequence,)):
-        charging.check_unspoken(page, sequence, sequence, "measured", "released", "failed")
-    return True
-
-
 # --- accounts -----------------------------------------------------------------------------------
 
 
@@ -175,25 +167,6 @@ def members(page: Transaction, holder: Holder) -> tuple[Holder, ...]:
     """Members of a group or a link."""
     sql = "SELECT member FROM members WHERE account = ? ORDER BY member"
     return tuple(Holder.read(one) for (one,) in page.read(sql, (read_holder(holder).key,)))
-
-
-def touched(
-    page: Transaction, dataset: str, analyst: str, workbook: str | None = None
-) -> tuple[Account, ...]:
-    """The accounts that an order would debit; it needs a price in the measure of each."""
-    asker = dataset, analyst, workbook
-    page.cache.read_accounts([asker])
-    found = tuple(page.cache.touched(asker))
-    if not page.cache.knows(found[-1]):
-        account_changes.check_unlike(page, [found[-1].holder])
-    return found
-
-
-def standing(
-    page: Transaction, dataset: str, analyst: str, workbook: str | None = None
-) -> tuple[tuple[Account, ...], bool]:
-    """The accounts that an order would debit, and whether its dataset is retired."""
-    return touched(page, dataset, analyst, workbook), retired(page, dataset)
 
 
 # --- entries ------------------------------------------------------------------------------------
@@ -233,11 +206,6 @@ def added(page: Transaction, table: str, *, at: int = 0) -> Entry | None:
 def appended(page: Transaction, table: str) -> tuple[Entry, ...]:
     """The entries of all parts of a table, in order."""
     return _about(page, "appended", table)
-
-
-def retired(page: Transaction, dataset: str) -> bool:
-    """Whether a dataset is asked nothing new, for ever."""
-    return bool(_about(page, "retired", dataset))
 
 
 def _about(page: Transaction, kind: str, subject: str) -> tuple[Entry, ...]:
@@ -289,16 +257,16 @@ class ReadableLedger:
     account = reads(account_changes.existing)
     accounts = reads(accounts)
     members = reads(members)
-    touched = reads(touched)
-    standing = reads(standing)
+    touched = reads(charging.touched)
+    standing = reads(charging.standing)
 
     find = reads(find)
     find_question = reads(find_question)
     asked = reads(newest)
     paid_by = reads(paid_by)
     history = reads(history)
-    failed = reads(failed)
-    may_measure = reads(may_measure)
+    failed = reads(charging.failed)
+    may_measure = reads(charging.may_measure)
     check_failures = reads(charging.check_failures)
     steps = reads(stepping.read_steps)
     has_ended = reads(stepping.has_ended)
@@ -308,7 +276,7 @@ class ReadableLedger:
     noted = reads(noted)
     added = reads(added)
     appended = reads(appended)
-    retired = reads(retired)
+    retired = reads(charging.retired)
 
     tree_head = reads(tree_head)
     prove_consistency = reads(prove_consistency)

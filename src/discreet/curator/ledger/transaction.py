@@ -10,7 +10,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 
 from discreet.curator.fork_safety import FORKS
 from discreet.curator.ledger.account_cache import (
@@ -29,6 +31,9 @@ from discreet.errors import DiscreetError, InputError, LedgerError
 
 if TYPE_CHECKING:
     from discreet.curator.ledger.remote_witness import RemoteWitness
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 MOST_BYTES: Final = 1 << 18
 """Bytes of one entry: a public number, so that no question fills the disk for ever."""
@@ -157,6 +162,24 @@ class Transaction:
             )
 
 
+def reads(
+    work: Callable[Concatenate[Transaction, P], T],
+) -> Callable[Concatenate[Any, P], T]:
+    """The method of a ledger that does some work on a snapshot.
+
+    Arguments are bound before it: a wrong one would look like a store that was tampered with.
+    """
+    bind = signature(work).bind
+
+    @wraps(work)
+    def method(self: Any, /, *args: P.args, **more: P.kwargs) -> T:
+        bind(self, *args, **more)
+        found: T = self._store.snapshot(lambda run: work(Transaction(run), *args, **more))
+        return found
+
+    return method
+
+
 def entry_seen(seen: Sighting) -> Statement:
     """The key that `check` reads if the ledger has moved on."""
     return "SELECT hash FROM entries WHERE sequence = ?", (seen.head.sequence,)
@@ -168,8 +191,6 @@ def _insert_all(table: str, rows: Sequence[Sequence[Any]]) -> Change:
     sql = f"INSERT INTO {table} VALUES {', '.join([marks] * len(rows))}"  # noqa: S608 - constants
     return sql, [value for row in rows for value in row], len(rows)
 
-
-T = TypeVar("T")
 
 MOST: Final = 256
 """Operations in one transaction."""

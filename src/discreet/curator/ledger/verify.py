@@ -10,13 +10,7 @@ from typing import Any, Final
 
 from discreet.curator.ledger.account_cache import COMMITTED, ROOT, AccountTree
 from discreet.curator.ledger.account_changes import KINDS, carry
-from discreet.curator.ledger.accounts import (
-    COLUMNS,
-    Account,
-    Holder,
-    cap_units,
-    cost_units,
-)
+from discreet.curator.ledger.accounts import COLUMNS, Account, Holder, cap_units, cost_units
 from discreet.curator.ledger.accounts import dataset as dataset_holder
 from discreet.curator.ledger.migrations import NOTED, Dialect, Execute
 from discreet.curator.ledger.orders import MEASURES, Entry, Head, digest

@@ -126,19 +126,14 @@ class HistogramQuery:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
 
     @property
-    def by_row(self) -> bool:
-        """Whether each row is protected by itself."""
-        return isinstance(self.table.unit, EachRow)
-
-    @property
     def person_weight(self) -> int:
         """The largest weight of one person's rows together."""
-        return FULL if self.by_row else FULL * self.max_rows
+        return FULL if self.table.is_by_row else FULL * self.max_rows
 
     @property
     def note(self) -> str:
         """The contribution bounds in words."""
-        return bound_words(None if self.by_row else self.max_rows)
+        return bound_words(None if self.table.is_by_row else self.max_rows)
 
     @property
     def empty(self) -> JointHistogram:

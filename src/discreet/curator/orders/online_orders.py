@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import BaseRelease, Cost
-from discreet.curator.arguments import read_fields, readable, several
+from discreet.curator.arguments import OnlineArguments, read_fields, readable, several, spec_fields
 from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (
@@ -42,10 +42,7 @@ from discreet.sql.writer.dialect import Dialect
 from discreet.workload.histogram import JointHistogram
 from discreet.workload.online import OnlinePlan, OnlineState, open_state
 
-_FIELDS: Final = (
-    *("table", "columns", "bins", "max_rows", "epsilon", "delta", "accuracy"),
-    *("updates", "restarts", "queries", "epoch"),
-)
+_FIELDS: Final = spec_fields(OnlineArguments, "table")
 _FIX: Final = 'pass {"table": "visits", "columns": ["age", "sex"], "epsilon": "1"}'
 
 

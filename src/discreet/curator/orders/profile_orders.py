@@ -25,7 +25,7 @@ from discreet.answer.plan.contribution_histogram import (
 )
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
-from discreet.curator.arguments import read_fields, readable
+from discreet.curator.arguments import PriceArguments, read_fields, readable, spec_fields
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import columns_of
 from discreet.curator.orders.planned_orders import (
@@ -46,7 +46,7 @@ from discreet.mechanisms.gaussian import largest_mu
 from discreet.plan.bounding import FULL, NoiseKind
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query
-from discreet.plan.schema import EachRow, Schema, Table
+from discreet.plan.schema import Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import GDP, Approximate, Neighbours, Pure
 from discreet.sql.writer.compile_profile import CompiledProfile, profile_query
@@ -64,7 +64,7 @@ from discreet.workload.profile import (
     measure_found,
 )
 
-_FIELDS: Final = ("table", "epsilon", "delta")
+_FIELDS: Final = spec_fields(PriceArguments, "table")
 _CELLS: Final = 8
 """Groups that rows are reckoned to be spread over, where a limit on rows is chosen."""
 
@@ -205,12 +205,12 @@ class ProfileOrder(DraftedOrder):
         """All measurements."""
         types = profiled(self.table).values()
         each = (FOUND if is_found(of) else BINNED if of.keys is None else LISTED for of in types)
-        return sum(each) + (1 if isinstance(self.table.unit, EachRow) else 3)
+        return sum(each) + (1 if self.table.is_by_row else 3)
 
     @property
     def stated(self) -> int | None:
         """The rows that one person weighs at most, where it is public."""
-        return 1 if isinstance(self.table.unit, EachRow) else self.table.limits.max_rows
+        return 1 if self.table.is_by_row else self.table.limits.max_rows
 
     def noise(self, limit: int, full: int = FULL) -> ProfileNoise:
         """The noise of each measurement."""
@@ -290,7 +290,7 @@ class ProfileOrder(DraftedOrder):
 
     def _measure(self, session: Session, dialect: Dialect) -> NoisyProfile:
         compiled, people = CompiledProfile(self.table, dialect, os.urandom(16).hex()), []
-        if not isinstance(self.table.unit, EachRow):
+        if not self.table.is_by_row:
             people = self._people(count_people(session, compiled))
         limit = self.stated or self._limit(people[1:])
         for kept in compiled.weights(limit):

@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 
 from discreet import html_view
+from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
-from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
+from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.answer.present.number_text import cost, number, pad, percent, plain
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.histogram_orders import bound_words

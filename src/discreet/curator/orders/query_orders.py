@@ -15,7 +15,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.release import Release
 from discreet.answer.present.release_json import plain
-from discreet.curator.arguments import read_fields, readable
+from discreet.curator.arguments import PriceArguments, read_fields, readable, spec_fields
 from discreet.curator.client.plan_json import read_plan
 from discreet.curator.client.wire import read_number, read_terms
 from discreet.curator.ledger.accounts import Account
@@ -378,8 +378,8 @@ class ParticipationOrder(QueryOrder):
     @classmethod
     def parse(cls, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder[QueryOrder]:
         """A count of everybody in a table who can pay for it."""
+        allowed = spec_fields(PriceArguments, "table", "again")
         needed = ("table", "epsilon")
-        allowed = (*needed, "delta", "again")
         facts = read_fields(spec, "participation", needed=needed, allowed=allowed)
         table = read_table(facts["table"], schema)
         terms = Terms(*read_asked(facts))

@@ -13,15 +13,22 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.measurement_plan import overspent
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
-from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
+from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.answer.present.chart import altair
 from discreet.answer.present.number_text import cost
 from discreet.answer.present.release_json import plain
 from discreet.answer.present.release_text import CHANGE
-from discreet.curator.arguments import read_fields, readable, several
+from discreet.curator.arguments import (
+    SynthesisArguments,
+    read_fields,
+    readable,
+    several,
+    spec_fields,
+)
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (
     HistogramQuery,
@@ -45,7 +52,7 @@ from discreet.engines.timing import Deadline
 from discreet.errors import InputError
 from discreet.mechanisms.gaussian import largest_mu
 from discreet.plan.query import Query
-from discreet.plan.schema import EachRow, Schema, Table
+from discreet.plan.schema import Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import GDP, Guarantee, Neighbours
 from discreet.privacy.guarantees.interpretation import read
@@ -68,10 +75,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_FIELDS: Final = (
-    *("table", "columns", "bins", "max_rows", "impossible", "workload"),
-    *("max_cells", "max_memory", "epsilon", "delta"),
-)
+_FIELDS: Final = spec_fields(SynthesisArguments, "table", "max_cells")
 _BINNING = Fraction(5, 100)
 """The share of mu^2 that private bins take, where a number has no bounds."""
 
@@ -342,7 +346,7 @@ class SynthesisOrder(DraftedOrder):
             "private_bins": [one.name for one in self.grids],
             "memory_bytes": self.plan.memory,
             "marginal_sigma": round(sigma, 1),
-            "max_rows_per_person": None if query.by_row else self.max_rows,
+            "max_rows_per_person": None if self.table.is_by_row else self.max_rows,
             "sql": [*map(str, query.statements(dialect)[0]), query.statements(dialect)[1]],
         }
         text = (
@@ -391,8 +395,7 @@ class SynthesisOrder(DraftedOrder):
         """The release: a function of what is stored."""
         made = Synthesis.from_bytes(measured)
         self._check_spent(made)
-        by_row = isinstance(self.table.unit, EachRow)
-        unit = "one row" if by_row else "one person, with all their rows"
+        unit = "one row" if self.table.is_by_row else "one person, with all their rows"
         return SynthesisRelease(made, self.price, unit, (self._histogram(self.domain).note,))
 
 

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.plan.price import Price
-from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
-from discreet.curator.arguments import read_fields, readable
+from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.curator.arguments import WorkloadArguments, read_fields, readable, spec_fields
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import (
     BY_ROW,
@@ -49,7 +50,7 @@ from discreet.workload.domain import Domain
 from discreet.workload.matrix import MOST_CELLS
 from discreet.workload.planner import StrategyChoice, WorkloadStrategy, plan_workload
 
-_FIELDS: Final = ("table", "queries", "bins", "max_rows", "epsilon", "delta")
+_FIELDS: Final = spec_fields(WorkloadArguments, "table", "queries")
 _FIX: Final = 'pass {"table": "visits", "queries": [{"age": {"low": 18, "high": 30}}], ...}'
 _SHOWN: Final = 1000
 MOST_QUERIES: Final = 10_000
@@ -259,7 +260,7 @@ class WorkloadOrder(DraftedOrder):
             "strategy": choice.chosen,
             "errors": choice.errors,
             "half_width": round(float(width.mean()), 1),
-            "max_rows_per_person": None if self.histogram.by_row else self.max_rows,
+            "max_rows_per_person": None if self.table.is_by_row else self.max_rows,
             "sql": [*map(str, self.histogram.statements(dialect)[0])],
         }
         text = (

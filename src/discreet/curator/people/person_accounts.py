@@ -23,19 +23,16 @@ from numpy.typing import NDArray
 from discreet.answer.execute.individual import (
     PeopleShares,
     people_shares,
-    read_new_people,
-    read_table,
 )
 from discreet.answer.execute.measure_set import put_domains
 from discreet.answer.measurement_plan import MeasurementPlan
 from discreet.answer.plan.sql_statements import SetStatements
 from discreet.curator.data import registry
 from discreet.curator.data.data_store import DataStore
-from discreet.curator.data.table_checks import unit_kind
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Entry, Order
 from discreet.curator.orders.planned_orders import StoredOrder
-from discreet.curator.people.balance_table import BalanceTable, StoredBalances
+from discreet.curator.people.balance_table import BalanceTable
 from discreet.curator.people.charge_batches import (
     Batch,
     PersonClasses,
@@ -47,17 +44,13 @@ from discreet.curator.people.charge_batches import (
     render_rows,
     share_signature,
 )
+from discreet.curator.people.opened_accounts import OpenedAccounts, naming_of
 from discreet.curator.people.person_limits import Population, hash_person, limits_after
-from discreet.engines.engine import ARROW, Engine, Session
+from discreet.engines.engine import Engine, Session
 from discreet.engines.timing import Deadline
-from discreet.errors import InvariantBroken, LedgerError
+from discreet.errors import LedgerError
 from discreet.plan.bounding import FULL
-from discreet.plan.kinds import Kind
-from discreet.plan.schema import PERSON, EachRow, PersonPeriod, Table
-from discreet.privacy.budgets.individual_balances import ClassCosts, IndividualBalances
-from discreet.sql.writer.dialect import Dialect
-from discreet.sql.writer.individual import ACCOUNTS, keyed_person, render_new_people, with_accounts
-from discreet.sql.writer.stored_view import PERIOD_ENDS
+from discreet.privacy.budgets.individual_balances import ClassCosts
 
 _MOST_KEPT: Final = 1 << 28
 """Bytes of shares that are kept for charges which ask the same again; of costs of one batch."""
@@ -115,18 +108,10 @@ class PersonAccounts:
     ) -> None:
         self._ledger, self._data_store = ledger, data_store
         self.population, self._key = population, key
-        self.balances = IndividualBalances(population.limit)
-        self.sequence = 0
+        self.name_kind, self.every = naming_of(data_store, population.datasets)
+        self._opened = OpenedAccounts(population.limit, key, self.name_kind, self.every)
+        self.balances, self.sequence = self._opened.balances, 0
         self._lock = threading.RLock()
-        self.name_kind, self.every = _kind_of(data_store, population.datasets)
-        self._kind = Kind.TEXT if self.every else self.name_kind
-        known = Kind.INTEGER if self._kind in (Kind.REAL, Kind.TIMESTAMP) else self._kind
-        self._names = pa.array([], ARROW[known])
-        self._places = self._name_of = np.zeros(0, dtype=np.int64)
-        self._hashes = self._owners = np.zeros(0, dtype="S32")
-        self._stored = np.zeros(0, dtype=np.int64)
-        self._limited: dict[str, int] = {}
-        self._closed: set[str] = set()
         self._left: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
         self._shares: OrderedDict[str, list[PeopleShares]] = OrderedDict()
         self._classes: OrderedDict[Batch, PersonClasses] = OrderedDict()
@@ -142,20 +127,16 @@ class PersonAccounts:
         found = None if self._table is None else self._table.load(self._ledger)
         if found is None:
             return
-        self.balances.join(len(found.spent))
-        self.balances.spent[:] = found.spent
-        self._hashes, self.sequence = found.hashes, found.sequence
-        self._owners = found.owners if self.every else found.hashes
-        self._stored = np.argsort(found.hashes)
+        self._opened.restore(found)
+        self.sequence = found.sequence
         for entry in limits_after(self._ledger, self.population.datasets, until=found.sequence):
-            self._limit(entry)
+            self._opened.limit(entry)
 
     def save(self) -> None:
         """Write down what is folded in, unless that is little."""
         with self._lock:
             if self._table is not None and self._unsaved >= _WORTH_SAVING:
-                told = (self._hashes, self._owners, self.balances.spent)
-                self._table.save(StoredBalances(self.sequence, *told), self._ledger)
+                self._table.save(self._opened.stored(self.sequence), self._ledger)
                 self._unsaved = 0
 
     # --- the fold -------------------------------------------------------------------------------
@@ -194,15 +175,6 @@ class PersonAccounts:
         limits = limits_after(self._ledger, datasets, after=after, until=until)
         return sorted([*charges, *limits], key=lambda entry: entry.sequence)
 
-    def _limit(self, entry: Entry) -> None:
-        hash_, units = entry.facts["account"], int(entry.facts["units"])
-        if hash_ in self._closed:
-            return
-        if entry.facts.get("final") is True:
-            self._closed.add(hash_)
-        self._limited[hash_] = units
-        self.balances.limits[self._owners == hash_.encode()] = units
-
     def _take(self, entry: Entry, sets: Sequence[PeopleShares]) -> None:
         """Charge everybody who can pay for a question, in all its sets or in none."""
         places, costs = charge_costs(entry, sets)
@@ -220,7 +192,7 @@ class PersonAccounts:
         costs: NDArray[np.int64],
         admitted: NDArray[np.bool_],
     ) -> None:
-        mine = self._owners[places] == self._watched
+        mine = self._opened.owners[places] == self._watched
         for at in np.flatnonzero(mine & (costs >= 0)):
             told = (int(places[at]), int(costs[at]), bool(admitted[at]))
             self._found.append(PersonCharge(sequence, *told))
@@ -231,7 +203,7 @@ class PersonAccounts:
             if entry.kind == "charged":
                 self._take(entry, self._shares_of(self._read(entry), until))
             else:
-                self._limit(entry)
+                self._opened.limit(entry)
             self.sequence = entry.sequence
         return len(entries)
 
@@ -256,14 +228,14 @@ class PersonAccounts:
                 self._charge_all([(entry, costs) for entry, costs in run if costs is not None])
             else:
                 for entry, _ in run:
-                    self._limit(entry)
+                    self._opened.limit(entry)
         self.sequence = batch[-1][0].sequence
         return len(batch)
 
     def _charge_all(self, run: Sequence[tuple[Entry, ClassCosts]]) -> None:
         charges = [costs for _, costs in run]
         if self._watched is not None:
-            mine = np.flatnonzero(self._owners == self._watched)
+            mine = np.flatnonzero(self._opened.owners == self._watched)
             turns = self.balances.turns(mine, self.balances.spent[mine], charges)
             for (entry, _), (asked, admitted) in zip(run, turns, strict=True):
                 self._look(entry.sequence, mine, asked, admitted)
@@ -304,7 +276,7 @@ class PersonAccounts:
             if not charges:
                 continue
             with self._engine_of(batch).snapshot(until) as session:
-                names = self._named(found.members).column(0)
+                names = self._opened.named(found.members).column(0)
                 for read, costs_ in read_costs(charges, batch, names, session):
                     costs[read.entry.sequence] = ClassCosts(found.of, costs_)
         return [(one, costs[one.sequence]) for one in entries[: len(costs)]]
@@ -327,7 +299,7 @@ class PersonAccounts:
         rows = render_rows(batch, engine.dialect)
         columns = [f"c{i}" for i in range(len(batch.columns))]
         with engine.snapshot(until) as session:
-            read = self._read_rows(rows, columns, engine.dialect, session)
+            read = self._opened.read_rows(rows, columns, engine.dialect, session)
         self._classes[batch] = found = PersonClasses.find(*read)
         _forget(self._classes, lambda one: one.of.nbytes, _MOST_KEPT // 2)
         return found
@@ -368,9 +340,9 @@ class PersonAccounts:
         again = PersonAccounts(self._ledger, self._data_store, self.population, self._key)
         for upto in (sequence - 1, sequence):  # the charge itself in no batch
             again.catch_up(upto, asked.until)
-        left = again._hashes[again._left[sequence]]  # other accounts, of the same people
+        left = again._opened.hashes[again._left[sequence]]  # other accounts, of the same people
         with self._lock:
-            return np.flatnonzero(np.isin(self._hashes, left))
+            return np.flatnonzero(np.isin(self._opened.hashes, left))
 
     def weighed(self, set_: PeopleShares, left: NDArray[np.int64]) -> pa.Table:
         """The table of weights of a set, with the accounts that are left out."""
@@ -380,14 +352,8 @@ class PersonAccounts:
                 one[left[left < len(one)]] = 0  # whoever is new since is in another set
             less = np.flatnonzero(np.minimum(*weights) < FULL)
             of_rows, of_person = (pa.array(one[less]) for one in weights)
-            table = self._named(less).append_column("of_rows", of_rows)
+            table = self._opened.named(less).append_column("of_rows", of_rows)
             return table.append_column("of_person", of_person)
-
-    def _named(self, places: NDArray[np.int64]) -> pa.Table:
-        if len(self._name_of) < self.balances.people:
-            self._name_of = np.full(self.balances.people, -1, dtype=np.int64)
-            self._name_of[self._places] = np.arange(len(self._places))
-        return pa.table({PERSON: self._names.take(pa.array(self._name_of[places]))})
 
     # --- what people add ------------------------------------------------------------------------
 
@@ -436,76 +402,11 @@ class PersonAccounts:
         """The shares of a set, of which the session has the pairs."""
         dialect, names = statements.compiled.dialect, statements.contribution_columns
         with self._lock:
-            accounts, found = self._read_rows(statements.contributions(), names, dialect, session)
+            accounts, found = self._opened.read_rows(
+                statements.contributions(), names, dialect, session
+            )
             columns = [one.to_numpy() for one in found]
             return people_shares(statements, accounts, columns, self.balances.people)
-
-    def _read_rows(
-        self, rows: str, columns: Sequence[str], dialect: Dialect, session: Session
-    ) -> tuple[NDArray[np.int64], list[pa.ChunkedArray]]:
-        """Columns of people's rows by account; whoever is new has an account from now on."""
-        text = with_accounts(rows, columns, dialect)
-        self._put_accounts(session)
-        table = read_table(session, text) if len(self._names) else None
-        if table is None or table.column(-1).null_count:
-            self._join(render_new_people(rows, dialect, self._kind, self._key), session)
-            self._put_accounts(session)
-            table = read_table(session, text)
-        if table is None:
-            return np.zeros(0, dtype=np.int64), [pa.chunked_array([], pa.int64())] * len(columns)
-        if table.column(-1).null_count:
-            raise InvariantBroken(
-                "somebody has no account",
-                why="their name in the data is not the name under which their account was opened",
-                fix="report it: nothing is answered where somebody would not be charged",
-            )
-        return table.column(-1).to_numpy(), table.columns[:-1]
-
-    def _put_accounts(self, session: Session) -> None:
-        session.put(ACCOUNTS, pa.table({PERSON: self._names, "account": self._places}))
-
-    def _join(self, people: str, session: Session) -> None:
-        """Give accounts to people whose names are new: those that were saved, or the next ones.
-
-        The engine may break off: whatever it tells is read before any account is there, and a name
-        is known once its account has its limit.
-        """
-        found, hashes = read_new_people(session, people)
-        names = pa.concat_arrays([self._names[:0], *(one.cast(self._names.type) for one in found)])
-        new = self._saved_places(hashes)
-        fresh, first = new < 0, self.balances.people
-        new[fresh] = first + np.arange(int(fresh.sum()))
-        joined = hashes[fresh] if first else hashes
-        owners = self._owners_of(names, session)[fresh] if self.every else joined
-        self.balances.join(len(joined))
-        self._hashes = np.concatenate([self._hashes, joined]) if first else joined
-        self._owners = np.concatenate([self._owners, owners]) if self.every else self._hashes
-        for hash_, units in self._limited.items():
-            self.balances.limits[first:][owners == hash_.encode()] = units
-        self._names = pa.concat_arrays([self._names, names])
-        self._places, self._name_of = np.concatenate([self._places, new]), self._places[:0]
-
-    def _saved_places(self, hashes: NDArray[np.bytes_]) -> NDArray[np.int64]:
-        """The accounts of hashes among those that were saved; -1 where there is none."""
-        places = np.full(len(hashes), -1, dtype=np.int64)
-        if len(self._stored):
-            order = np.argsort(hashes)  # to look up in order takes a fifth of the time
-            saved = self._hashes[: len(self._stored)]  # those who joined since come after them
-            at = np.searchsorted(saved, hashes[order], sorter=self._stored)
-            found = self._stored[np.minimum(at, len(self._stored) - 1)]
-            places[order] = np.where(self._hashes[found] == hashes[order], found, -1)
-        return places
-
-    def _owners_of(self, names: pa.Array, session: Session) -> NDArray[np.bytes_]:
-        """The keyed hashes of the people behind accounts of periods."""
-        people = [one.partition(PERIOD_ENDS)[2] for one in names.to_pylist()]
-        session.put("owners", pa.table({"i": np.arange(len(people)), "who": people}))
-        text = keyed_person(self._data_store.dialect(()), "who", Kind.TEXT, self._key)
-        found = np.zeros(len(people), dtype="S32")
-        for batch in session.stream(f"SELECT i, {text} AS h FROM owners"):  # noqa: S608 - a keyed hash
-            at = batch.column(0).to_numpy()
-            found[at] = [one.encode() for one in batch.column(1).to_pylist()]
-        return found
 
 
 @dataclass(slots=True)
@@ -532,23 +433,3 @@ def _forget(kept: OrderedDict[Any, Any], size: Callable[[Any], int], most: int) 
     total = sum(map(size, kept.values()))
     while len(kept) > 1 and total > most:
         total -= size(kept.popitem(last=False)[1])
-
-
-def _kind_of(data_store: DataStore, datasets: Sequence[str]) -> tuple[Kind, str | None]:
-    """The kind of the column that names people, and the period of an account; None for life."""
-    tables, kinds = data_store.tables, set[tuple[Kind, str | None, str]]()
-    for one in tables.tables.values():
-        if one.dataset in datasets and isinstance(one.table, Table):
-            hops, unit = tables.schema.path(one.table)
-            owner = tables.schema.tables[hops[-1].table] if hops else one.table
-            if not isinstance(unit, EachRow):
-                every = unit.every if isinstance(unit, PersonPeriod) else None
-                named = unit_kind(tables.schema, one.table)
-                kinds.add((owner.columns[unit.column].kind, every, named))
-    if len(kinds) == 1:
-        return kinds.pop()[:2]
-    raise LedgerError(
-        "people with budgets of their own are named in several ways, or in none",
-        why="an account is found by the name of the person, in one kind",
-        fix="name people by one kind of column in all linked datasets",
-    )

@@ -1,11 +1,12 @@
 """The owner's operations on people with budgets of their own, and each person's statement."""
 
 import textwrap
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.curator.arguments import unknown
 from discreet.curator.budget import Budget
@@ -34,6 +35,9 @@ from discreet.privacy.budgets.charges import Charge
 from discreet.privacy.budgets.individual_balances import limit_units, units_as_rho
 from discreet.privacy.guarantees.interpretation import read
 from discreet.rationals import Real, non_negative
+
+if TYPE_CHECKING:
+    from discreet.curator.answer_service import AnswerService
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,29 +119,36 @@ class PersonStatement:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class PeopleAdmin:
-    """An owner's hand on the accounts of people, in the datasets that are `known`."""
+class PeopleInterface(ABC):
+    """The methods of owners about people who have budgets of their own."""
 
-    ledger: Ledger
-    data_store: DataStore
-    populations: Populations
-    known: Iterable[str]
-    by: str
+    _ledger: Ledger
+    _data_store: DataStore
+    _answer_service: "AnswerService"
+    _by: str
 
-    def open(self, dataset: str, cap: Charge) -> None:
-        """Say what each person of a dataset may lose in all, for ever."""
-        key, units = self.data_store.person_key(), limit_units(cap.amount)
-        facts = {"dataset": dataset, "key": digest(key), "units": str(units)}
-        if not any(one.facts["dataset"] == dataset for one in self.ledger.noted(BUDGET)):
-            self.ledger.record(BUDGET, by=self.by, facts=facts)
+    @property
+    def _people(self) -> Populations:
+        """The accounts of people."""
+        return self._answer_service.people
 
-    def read(self, text: str, dataset: str | None) -> Any:
-        """A name as it is written, in the kind of the column that names people."""
-        return read_name(text, self.populations.of(self._dataset(dataset)).name_kind)
+    @abstractmethod
+    def datasets(self) -> dict[str, list[str]]:
+        """The tables of each dataset."""
 
-    def limit(self, unit: object, epsilon: Real, dataset: str | None) -> None:
-        """Set the limit of one person, of at most what everybody has."""
+    def person_named(self, text: str, dataset: str | None = None) -> Any:
+        """The name of a person from how it is written, in the kind of the column that names them.
+
+        Example: `curator.remove_person(curator.person_named("17"))`
+        """
+        return read_name(text, self._people.of(self._per_person(dataset)).name_kind)
+
+    def limit_person(self, unit: object, *, epsilon: Real, dataset: str | None = None) -> None:
+        """Let one person lose less than the others, for questions from now on; 0 is to opt out.
+
+        `unit` is the person's name as it stands in the data; whether they are in it is not looked
+        at. Where people of several kinds have budgets, `dataset` says which.
+        """
         name, population, hash_ = self._find(unit, dataset)
         if self._is_closed(population, hash_):
             raise InputError(
@@ -155,16 +166,23 @@ class PeopleAdmin:
                 why="the budget of the dataset is a promise to every one of its people",
                 fix="pass an epsilon of at most the dataset's",
             )
-        record_limit(self.ledger, name, hash_, units, by=self.by)
+        record_limit(self._ledger, name, hash_, units, by=self._by)
 
-    def close(self, unit: object, dataset: str | None) -> None:
-        """Close an account for ever: a tombstone, so that coming back refills nothing."""
+    def remove_person(self, unit: object, *, dataset: str | None = None) -> None:
+        """Close one person's account for ever: whoever comes back under this name stays out.
+
+        Their rows are in no later answer. Take them out of your own files, too.
+        """
         name, population, hash_ = self._find(unit, dataset)
         if not self._is_closed(population, hash_):
-            record_limit(self.ledger, name, hash_, 0, by=self.by, final=True)
+            record_limit(self._ledger, name, hash_, 0, by=self._by, final=True)
 
-    def statement(self, unit: object, dataset: str | None) -> PersonStatement:
-        """The whole history of one person, folded again from the beginning."""
+    def statement_for(self, unit: object, *, dataset: str | None = None) -> PersonStatement:
+        """The statement of one person: what was computed with them, and what it can have told.
+
+        It is computed from the data, anew from the beginning. Hand it to nobody else, and to no
+        analyst.
+        """
         name, population, hash_ = self._find(unit, dataset)
         _, found = population.history(hash_)
         taken = [one for one in found if one.took_part and one.units]
@@ -184,24 +202,33 @@ class PeopleAdmin:
             population.every,
         )
 
+    def _open_people(self, dataset: str, cap: Charge) -> None:
+        """Say what each person of a dataset may lose in all, for ever."""
+        key, units = self._data_store.person_key(), limit_units(cap.amount)
+        facts = {"dataset": dataset, "key": digest(key), "units": str(units)}
+        if not any(one.facts["dataset"] == dataset for one in self._ledger.noted(BUDGET)):
+            self._ledger.record(BUDGET, by=self._by, facts=facts)
+
     def _used(self, one: PersonCharge, limit: int) -> UsedRelease:
-        filed = self.ledger.find(one.sequence)
+        filed = self._ledger.find(one.sequence)
         assert filed is not None  # noqa: S101 - narrowing: it was folded in
         asked = filed.order.asked or f"a question in Python ({filed.order.kind})"
         return UsedRelease(one.sequence, filed.time, filed.order.dataset, asked, one.units / limit)
 
     def _find(self, unit: object, dataset: str | None) -> tuple[str, PersonAccounts, str]:
         """The dataset, the accounts and the hash that somebody's name stands for."""
-        name = self._dataset(dataset)
-        population = self.populations.of(name)
-        return name, population, population.hash_of(unit, self.data_store.open_for([name]))
+        people, name = self._people, self._per_person(dataset)
+        population = people.of(name)
+        return name, population, population.hash_of(unit, self._data_store.open_for([name]))
 
-    def _dataset(self, dataset: str | None) -> str:
-        if dataset is not None and dataset not in self.known:
-            raise unknown("dataset", dataset, self.known)
-        names = [dataset] if dataset is not None else list(self.known)
-        mine = [one for one in names if self._account(one).is_per_person]
-        people = {self.populations.of(one).population for one in mine}
+    def _per_person(self, dataset: str | None) -> str:
+        """The dataset that is meant of those whose people have budgets of their own."""
+        known = self.datasets()
+        if dataset is not None and dataset not in known:
+            raise unknown("dataset", dataset, known)
+        names = [dataset] if dataset is not None else list(known)
+        mine = [one for one in names if self._account_of(one).is_per_person]
+        people = {self._people.of(one).population for one in mine}
         if len(people) == 1:
             return mine[0]
         raise InputError(
@@ -210,16 +237,16 @@ class PeopleAdmin:
             fix=f"name one dataset: {', '.join(mine)}" if mine else "ask curator.budget(dataset)",
         )
 
-    def _account(self, dataset: str) -> accounts.Account:
-        return self.ledger.account(accounts.dataset(dataset))
+    def _account_of(self, dataset: str) -> accounts.Account:
+        return self._ledger.account(accounts.dataset(dataset))
 
     def _stated(self, dataset: str) -> tuple[Fraction, Fraction]:
-        stated = self._account(dataset).stated
+        stated = self._account_of(dataset).stated
         assert stated is not None  # noqa: S101 - narrowing: it is per person
         return stated
 
     def _is_closed(self, population: PersonAccounts, hash_: str) -> bool:
-        said = limits_after(self.ledger, population.population.datasets)
+        said = limits_after(self._ledger, population.population.datasets)
         return any(one.facts["account"] == hash_ and one.facts.get("final") for one in said)
 
 

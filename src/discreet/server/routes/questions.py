@@ -1,8 +1,4 @@
-"""Asking: what it would cost, the question or order itself, its answer later, measuring again.
-
-Orders of any kind are placed here; epochs of online queries and standing questions are asked under
-the number of their charge.
-"""
+"""Asking: what it would cost, the question or order itself, its answer later, measuring again."""
 
 import json
 from functools import partial

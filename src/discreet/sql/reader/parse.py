@@ -8,7 +8,7 @@ the plan has DuckDB's meaning.
 import datetime as dt
 import re
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.duckdb import DuckDB
@@ -18,7 +18,6 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from discreet.sql.reader import spellings
 from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal, said
 from discreet.sql.reader.syntax import Node, Place, Syntax
-from discreet.sql.reader.token_rules import BEFORE_NAMES, MALFORMED, check_order, span
 
 LONGEST = 100_000
 """Characters; longer texts are refused unread."""
@@ -59,7 +58,7 @@ def parse(text: str, now: dt.datetime | None = None) -> tuple[Syntax, list[Token
         raise _TOO_LONG.at(0, LONGEST)
     tokens = _tokens(text)
     if len(tokens) > MOST_TOKENS:
-        raise _TOO_LONG.at(*span(tokens[MOST_TOKENS]))
+        raise _TOO_LONG.at(*_span(tokens[MOST_TOKENS]))
     tokens = _of_tsql(text, tokens)
     _check_tokens(text, tokens)
     tree = _statement(text, tokens)
@@ -97,7 +96,7 @@ def check_words(syntax: Syntax, tokens: list[Token]) -> None:
         told = last or (token.token_type is TokenType.STRING and token.text in formats)
         if token.start not in kept and not told and not _is_structure(tokens, at):
             unknown = Refusal("clause", f"{token.text!r} is not understood at this place")
-            raise (_TILDE if token.text == "~" else unknown).at(*span(token))
+            raise (_TILDE if token.text == "~" else unknown).at(*_span(token))
 
 
 def _tokens(text: str) -> list[Token]:
@@ -136,7 +135,7 @@ def _begins(before: list[Token]) -> bool:
     """Whether a value, a table or a name may begin after these."""
     last = before[-1].token_type
     top = last is TokenType.NUMBER and before[-2].token_type is TokenType.TOP
-    return top or last in BEFORE_NAMES
+    return top or last in _BEFORE_NAMES
 
 
 _BEFORE_TOP = {TokenType.SELECT, TokenType.DISTINCT}
@@ -159,11 +158,11 @@ def _check_tokens(text: str, tokens: list[Token]) -> None:
         raise what.at(0, len(text))
     first = tokens[0]
     if first.token_type not in _STARTS:
-        raise STATEMENTS.get(first.text.upper(), STATEMENTS[""]).at(*span(first))
+        raise STATEMENTS.get(first.text.upper(), STATEMENTS[""]).at(*_span(first))
     _check_nesting(tokens)
     for token in tokens:
         if token.token_type in {TokenType.PLACEHOLDER, TokenType.PARAMETER} and token.text != "@":
-            raise NODES["Placeholder"].at(*span(token))
+            raise NODES["Placeholder"].at(*_span(token))
     for before, after in pairwise(tokens):
         touching = after.start == before.end + 1 and after.token_type is TokenType.VAR
         if touching and before.token_type is TokenType.NUMBER:
@@ -171,7 +170,7 @@ def _check_tokens(text: str, tokens: list[Token]) -> None:
         ends = before.token_type is TokenType.SEMICOLON
         if ends and after.token_type is not TokenType.SEMICOLON:
             raise _SEVERAL.at(before.start, len(text))
-    check_order(tokens)
+    _check_order(tokens)
 
 
 def _check_nesting(tokens: list[Token]) -> None:
@@ -181,7 +180,80 @@ def _check_nesting(tokens: list[Token]) -> None:
         depth += (kind in _OPENS) - (kind in _CLOSES)
         run = run + 1 if kind in _PREFIXES else 0
         if depth > DEEPEST or run > DEEPEST:
-            raise _TOO_DEEP.at(*span(token))
+            raise _TOO_DEEP.at(*_span(token))
+
+
+# --- which words and signs may follow one another: the parser skips some that stand for nothing ---
+
+_MALFORMED: Final = said("""syntax: the text is not a SQL statement
+    it cannot be read on from this place
+    look for a missing comma, operator, parenthesis or quote here""")
+
+_BEFORE_NAMES: Final = {
+    *(TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.DOT, TokenType.L_PAREN),
+    *(TokenType.ALIAS, TokenType.FROM, TokenType.JOIN, TokenType.ON, TokenType.WHERE),
+    *(TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.PARTITION_BY),
+    *(TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.BETWEEN, TokenType.LIKE),
+    *(TokenType.CASE, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.EQ, TokenType.NEQ),
+    *(TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.PLUS, TokenType.DASH),
+    *(TokenType.STAR, TokenType.SLASH, TokenType.MOD),
+}
+"""After these a value, a table or a name begins."""
+
+_JOINING = {TokenType.COMMA, TokenType.DOT, TokenType.ALIAS}
+_OPENING = _BEFORE_NAMES - {TokenType.STAR} | {TokenType.LIMIT, TokenType.WITH, TokenType.L_BRACKET}
+_ENDS = {TokenType.COMMA, TokenType.SEMICOLON, TokenType.R_PAREN}
+_SETS = {TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT}
+_NEVER_AFTER = {
+    TokenType.ALIAS: _ENDS | {TokenType.SELECT},
+    TokenType.LIMIT: _ENDS,
+    TokenType.COMMA: {TokenType.JOIN},
+    TokenType.PARAMETER: _ENDS,
+    TokenType.PLUS: {TokenType.STAR, TokenType.WHEN, TokenType.SELECT},
+    TokenType.ASC: {TokenType.DESC},
+    TokenType.DESC: {TokenType.ASC},
+    TokenType.NATURAL: _SETS,
+}
+_PAIRS = {
+    TokenType.R_PAREN: TokenType.L_PAREN,
+    TokenType.R_BRACKET: TokenType.L_BRACKET,
+    TokenType.R_BRACE: TokenType.L_BRACE,
+}
+_PICKING, _UNPICKED = {"EXCEPT", "EXCLUDE", "REPLACE"}, {TokenType.R_PAREN, TokenType.FROM}
+
+
+def _check_order(tokens: list[Token]) -> None:
+    """Refuse parentheses that do not match, and signs between which something is missing."""
+    opened: list[Token] = []
+    for token in tokens:
+        kind = token.token_type
+        if kind in _PAIRS.values():
+            opened.append(token)
+        elif kind in _PAIRS and (not opened or opened.pop().token_type is not _PAIRS[kind]):
+            raise _MALFORMED.at(*_span(token))
+    if opened:
+        raise _MALFORMED.at(*_span(opened[-1]))
+    named = len(tokens) > 1 and tokens[-2].text == ":"  # :limit
+    if tokens[-1].token_type in {TokenType.ALIAS, TokenType.LIMIT} and not named:
+        raise _MALFORMED.at(*_span(tokens[-1]))
+    for at, (before, after) in enumerate(pairwise(tokens)):
+        kinds = before.token_type, after.token_type
+        follows = tokens[at + 2].text.upper() if at + 2 < len(tokens) else ""
+        known = after.text == "." and follows[:1].isdigit()  # .5
+        known |= after.text == ":" or follows in {"STRUCT", "VALUE"}  # SELECT AS STRUCT
+        hangs = kinds[0] in _OPENING and kinds[1] in _JOINING and not known
+        picks = kinds[1] in _UNPICKED and before.text.upper() in _PICKING
+        starred = picks and tokens[at - 1].token_type is TokenType.STAR
+        if hangs or starred or kinds[1] in _NEVER_AFTER.get(kinds[0], ()):
+            raise _MALFORMED.at(*_span(after))
+
+
+def _span(token: Token) -> Place:
+    """The place of a word or sign."""
+    return token.start, token.end + 1
+
+
+# --- the tree -------------------------------------------------------------------------------------
 
 
 class _Parser(DuckDBParser):
@@ -196,13 +268,13 @@ def _statement(text: str, tokens: list[Token]) -> Node:
     try:
         parsed = _Parser(dialect=_Dialect()).parse(tokens, text)
     except ParseError as error:
-        raise MALFORMED.at(*_place(error, text, tokens)) from None
+        raise _MALFORMED.at(*_place(error, text, tokens)) from None
     except RecursionError:
         raise _TOO_DEEP.at(0, len(text)) from None
     (tree,) = (t for t in parsed if t is not None and not isinstance(t, exp.Semicolon))
     stars = [one for one in tokens if one.token_type is TokenType.STAR]
     if len(stars) > len(list(tree.find_all(exp.Star, exp.Mul))):  # FROM visits *
-        raise MALFORMED.at(*span(stars[-1]))
+        raise _MALFORMED.at(*_span(stars[-1]))
     return tree
 
 
@@ -231,7 +303,7 @@ def _spots(tokens: list[Token]) -> dict[str, list[Place]]:
     """The places of words that leave no mark in the tree."""
     spots: dict[str, list[Place]] = {}
     for token in tokens:
-        spots.setdefault(token.text.upper(), []).append(span(token))
+        spots.setdefault(token.text.upper(), []).append(_span(token))
     return spots
 
 
@@ -239,7 +311,7 @@ def _place(error: ParseError, text: str, tokens: list[Token]) -> Place:
     for told in error.errors:
         for token in tokens:
             if (token.line, token.col) == (told.get("line"), told.get("col")):
-                return span(token)
+                return _span(token)
     return 0, len(text)
 
 

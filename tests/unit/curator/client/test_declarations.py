@@ -88,6 +88,7 @@ def test_people_may_write_dates_as_text():
         {"keys": [{"date": "x"}]},
         {"keys": [[1]]},
         {"bounds": [None, 1]},
+        {"bounds": [0, 1], "keys": [1]},
     ],
 )
 def test_what_says_nothing_about_a_column_is_refused(said):

@@ -59,7 +59,7 @@ def history(curator, monkeypatch, many, dataset="visits"):
             context.delattr(PersonAccounts, "_fold_each")
         told = [known.history(known.hash_of(one, engine)) for one in (5, 99)]
     people = told[0][0]
-    found = zip(people._hashes.tolist(), people.balances.spent.tolist(), strict=True)
+    found = zip(people._opened.hashes.tolist(), people.balances.spent.tolist(), strict=True)
     # Accounts have other numbers where people were met in another order.
     seen = [[(c.sequence, c.units, c.took_part) for c in charges] for _, charges in told]
     return {one: units for one, units in found if units}, seen
@@ -118,7 +118,7 @@ def test_an_engine_that_breaks_off_leaves_balances_as_they_were(charged, monkeyp
         assert people.sequence == 0
         assert not people.balances.spent.any()
     people.catch_up(head)
-    found = dict(zip(people._hashes.tolist(), people.balances.spent.tolist(), strict=True))
+    found = dict(zip(people._opened.hashes.tolist(), people.balances.spent.tolist(), strict=True))
     assert {k: v for k, v in found.items() if v} == history(charged, monkeypatch, 10**9)[0]
 
 

@@ -18,9 +18,9 @@ from discreet.curator.client.remote import Remote
 from discreet.curator.ledger import accounts
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.planned_orders import Terms
-from discreet.curator.people import person_accounts
+from discreet.curator.people import opened_accounts, person_accounts
 from discreet.curator.people.balance_table import BalanceTable, StoredBalances
-from discreet.curator.people.person_accounts import PersonAccounts
+from discreet.curator.people.opened_accounts import OpenedAccounts
 from discreet.curator.people.person_limits import Population, read_name
 from discreet.errors import BudgetError, EngineError, InputError, LedgerError, QueryRefused
 from discreet.plan.kinds import Kind
@@ -241,7 +241,7 @@ class Midnight(IndividualBalances):
 def test_a_fault_in_the_balances_is_caught(mutant, monkeypatch):
     asked = [(BY_CITY, 80), (COUNT, 82), (COUNT, 180)]
     assert model_holds(CROWD[:5], asked)
-    monkeypatch.setattr(person_accounts, "IndividualBalances", mutant)
+    monkeypatch.setattr(opened_accounts, "IndividualBalances", mutant)
     assert not model_holds(CROWD[:5], asked)
 
 
@@ -462,7 +462,7 @@ def test_who_was_removed_stays_out_where_an_engine_broke_off(monkeypatch):
     with daily(dp.Curator.in_memory(), [(i, day) for i in range(5) for day in DAYS]) as curator:
         curator.remove_person(3)
         with monkeypatch.context() as broken:
-            broken.setattr(PersonAccounts, "_owners_of", lambda *_: 1 / 0)
+            broken.setattr(OpenedAccounts, "_owners_of", lambda *_: 1 / 0)
             with pytest.raises(EngineError):
                 number(curator, COUNT)
         assert number(curator, COUNT, epsilon=121) == [12]
@@ -780,7 +780,7 @@ def test_a_name_that_is_mistyped_is_nobody_else(text):
 
 def test_somebody_without_an_account_ends_the_question(monkeypatch):
     """Whoever is not charged must not be in the totals: nothing is measured, the charge stays."""
-    true, opened = person_accounts.read_new_people, []
+    true, opened = opened_accounts.read_new_people, []
 
     def misnaming(session, text):
         names, hashes = true(session, text)
@@ -791,7 +791,7 @@ def test_somebody_without_an_account_ends_the_question(monkeypatch):
     with dp.Curator.in_memory() as curator:
         keys = {"city": dp.Keys(CITIES)}
         curator.add("visits", rows, unit="id", budget=BUDGET, limits=dp.Limits(1, 1), columns=keys)
-        monkeypatch.setattr(person_accounts, "read_new_people", misnaming)
+        monkeypatch.setattr(opened_accounts, "read_new_people", misnaming)
         with pytest.raises(EngineError, match="could not be computed"):
             curator.sql(BY_CITY, **LOUD)
     assert opened == [2]

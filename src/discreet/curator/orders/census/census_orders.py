@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, Self
 
+from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.plan.measure import Measurement
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged, amount_for
-from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
+from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.answer.present.number_text import cost
 from discreet.curator.arguments import read_fields, readable
 from discreet.curator.ledger.orders import Order
@@ -219,7 +220,7 @@ class CensusOrder(DraftedOrder):
         part = self.amount * self.facts.shares[level] / len(self.facts.tables)
         part = part / 2 if self.noise_kind is NoiseKind.GAUSSIAN else part  # rho = mu^2 / 2
         bounds = ContributionBounds(self.noise_kind, self.facts.query.most_rows, 1)
-        strategy, by_row = Strategy.of((Rows(None),)), self.facts.query.by_row
+        strategy, by_row = Strategy.of((Rows(None),)), self.facts.table.is_by_row
         return Measurement(strategy, bounds, part, self.neighbours, whole=by_row)
 
     def check_spent(self) -> None:
@@ -287,7 +288,7 @@ class CensusOrder(DraftedOrder):
 
     def notes(self) -> tuple[str, ...]:
         """Contribution bounds and public totals, in words."""
-        found = [bound_words(None if self.facts.query.by_row else self.facts.max_rows)]
+        found = [bound_words(None if self.facts.table.is_by_row else self.facts.max_rows)]
         apart = disagreements(self.facts) if self.version > 1 else []
         if apart:
             pairs = ", ".join(f"{one} and {other}" for one, other in apart[:20])

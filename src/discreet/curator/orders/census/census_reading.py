@@ -20,7 +20,7 @@ from discreet.errors import InputError
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Query
-from discreet.plan.schema import EachRow, Table
+from discreet.plan.schema import Table
 from discreet.plan.statistics import Rows
 from discreet.sql.writer.compile import CompiledQuery, Kept
 from discreet.sql.writer.dialect import Dialect, saturated, view_name
@@ -49,14 +49,9 @@ class CensusQuery:
     max_rows: int
 
     @property
-    def by_row(self) -> bool:
-        """Whether each row is protected by itself."""
-        return isinstance(self.table.unit, EachRow)
-
-    @property
     def most_rows(self) -> int:
         """How many rows those of one person, or the one that is protected, weigh at most."""
-        return 1 if self.by_row else self.max_rows
+        return 1 if self.table.is_by_row else self.max_rows
 
     @cached_property
     def query(self) -> Query:

@@ -8,7 +8,7 @@ same numbers, under the same charge.
 
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -400,32 +400,27 @@ def _check_room(name: str, cells: int, tree: Hierarchy, chunks: Sequence[tuple[i
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CensusRuns:
-    """Runs charged releases in a folder: each from where it was left."""
+def survey_release(order: PlannedOrder, engine: Engine) -> None:
+    """Refuse a geography, or totals, that do not suit, before anything is charged."""
+    if isinstance(order, CensusOrder):
+        _started(order, engine)
 
-    _ledger: Ledger
-    _resume: Callable[[int, str], ResumedOrder]
 
-    @staticmethod
-    def survey(order: PlannedOrder, engine: Engine) -> None:
-        """Refuse a geography, or totals, that do not suit, before anything is charged."""
-        if isinstance(order, CensusOrder):
-            _started(order, engine)
-
-    def run(self, charge: int, folder: Path) -> PublishedTables:
-        """Draw what is missing of a charged release, then write its tables to a folder."""
-        by, planned, engine, parts = self._resume(charge, "release")
-        assert isinstance(planned, CensusOrder)  # noqa: S101 - narrowing: of this kind
-        made = CensusRelease.from_bytes(self._ledger.release(charge) or b"")
-        store = PartStore(parts, self._ledger, charge, by)
-        run = _started(planned, engine)
-        with metered() as meter, _own_words():
-            run.draw(engine, store)
-        self._ledger.let_go(charge)
-        folder.mkdir(parents=True, exist_ok=True)
-        files = run.publish(store, folder)
-        return PublishedTables(charge, made, folder, files, meter.bytes)
+def run_release(
+    ledger: Ledger, charge: int, resumed: ResumedOrder, folder: Path
+) -> PublishedTables:
+    """Draw what is missing of a charged release, then write its tables to a folder."""
+    by, planned, engine, parts = resumed
+    assert isinstance(planned, CensusOrder)  # noqa: S101 - narrowing: of this kind
+    made = CensusRelease.from_bytes(ledger.release(charge) or b"")
+    store = PartStore(parts, ledger, charge, by)
+    run = _started(planned, engine)
+    with metered() as meter, _own_words():
+        run.draw(engine, store)
+    ledger.let_go(charge)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = run.publish(store, folder)
+    return PublishedTables(charge, made, folder, files, meter.bytes)
 
 
 def _started(order: CensusOrder, engine: Engine) -> CensusRun:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.plan.price import Price
-from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
+from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, readable, several, unknown
 from discreet.curator.ledger.orders import Order, canonical
 from discreet.curator.orders.fits.fit_rows import number_range, person_rows, select_rows
@@ -33,7 +34,7 @@ from discreet.engines.timing import Deadline
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query
-from discreet.plan.schema import EachRow, Schema, Table
+from discreet.plan.schema import Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import GDP, Neighbours
 from discreet.sql.writer.compile_profile import profile_query
@@ -258,9 +259,8 @@ def _completed(facts: Mapping[str, Any], table: Table) -> dict[str, Any]:
     spec = {"steps": steps, "table": table.name, "features": features, "target": target}
     spec["form"] = _FORM
     plan = _plan(spec)
-    by_row = isinstance(table.unit, EachRow)
-    full = 1 if by_row else int(import_module("discreet.learn.rows").FULL)
-    bound = 1 if by_row else full * plan.max_rows_per_unit
+    full = 1 if table.is_by_row else int(import_module("discreet.learn.rows").FULL)
+    bound = 1 if table.is_by_row else full * plan.max_rows_per_unit
     canonical(spec)
     return {**spec, "full": full, "bound": bound}
 

@@ -19,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.plan.price import Price
-from discreet.answer.present.base_release import BaseRelease, Cost, reading_stored
+from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.ledger import Ledger
@@ -44,7 +45,7 @@ from discreet.engines.timing import Deadline
 from discreet.errors import EngineError, InputError, LedgerError
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query
-from discreet.plan.schema import PERSON, EachRow, Schema, Table
+from discreet.plan.schema import PERSON, Schema, Table
 from discreet.plan.work import Work
 from discreet.privacy import Composed, Guarantee, Neighbours
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Charge, Measure, price_sum
@@ -250,7 +251,7 @@ class TrainingOrder(DraftedOrder):
         """
         names = [*self.spec["features"], *([self.spec["target"]] if self.spec["target"] else [])]
         types = [self.table.columns[name] for name in names]
-        dialect, by_row = engine.dialect, isinstance(self.table.unit, EachRow)
+        dialect, by_row = engine.dialect, self.table.is_by_row
         listed = [(name, values_of(of)) for name, of in zip(names, types, strict=True)]
         columns = NumberColumns(self.table, listed, dialect)
         shown = [f"{text} AS c{i}" for i, text in enumerate(columns.texts)]
@@ -290,9 +291,15 @@ def training_spec(
     return {**said, **plan, "model": digest(canonical([facts, trainer.words()]))[:32]}
 
 
+def survey_training(order: PlannedOrder, trainer: Any) -> None:
+    """Refuse a model that does not suit the columns, before anything is charged."""
+    if isinstance(order, TrainingOrder):
+        trainer.check(*order.nobody())
+
+
 @dataclass(frozen=True, slots=True)
-class TrainingRuns:
-    """Runs charged training orders in a folder, each once.
+class TrainingRun:
+    """Runs a charged training order in a folder of its own, once.
 
     Guarantee:
         A run takes no more steps than were charged, over all crashes, processes and copies of its
@@ -303,31 +310,24 @@ class TrainingRuns:
         that lost a step.
     """
 
-    _ledger: Ledger
-    _resume: Callable[[int, str], ResumedOrder]
+    ledger: Ledger
+    charge: int
+    resumed: ResumedOrder
 
-    @staticmethod
-    def survey(order: PlannedOrder, trainer: Any) -> None:
-        """Refuse a model that does not suit the columns, before anything is charged."""
-        if isinstance(order, TrainingOrder):
-            trainer.check(*order.nobody())
-
-    def run(self, charge: int, trainer: Any) -> Any:
+    def take(self, trainer: Any) -> Any:
         """Take the steps that are left, and load the last state."""
-        by, planned, engine, place = self._resume(charge, "training")
+        _, planned, engine, place = self.resumed
         assert isinstance(planned, TrainingOrder)  # noqa: S101 - narrowing: of this kind
-        begun = self._begun(charge)
+        begun = self._begun()
         trainer.plan = replace(trainer.plan, settled=planned.noise.mu)
         if begun is not None and not (place / "ledger").exists():
             raise LedgerError(
-                f"the folder of the training run of charge {charge} is gone",
+                f"the folder of the training run of charge {self.charge} is gone",
                 why="steps were taken whose model is lost",
                 fix="put it back as it was, or pass run=2 and pay for another run",
             )
-        self._note(charge, place.name, trainer.open(place), by)
-        trainer.record_ahead(
-            self._begun(charge) or 0, lambda spent: self._note(charge, place.name, spent, by)
-        )
+        self._note(trainer.open(place))
+        trainer.record_ahead(self._begun() or 0, self._note)
         try:
             x, y, people = planned.rows(engine)
         except Exception:  # noqa: BLE001 - an engine's words may quote data
@@ -338,24 +338,25 @@ class TrainingRuns:
             ) from None
         return trainer.fit(x, y, groups=people)
 
-    def _begun(self, charge: int) -> int | None:
+    def _begun(self) -> int | None:
         """How many steps were recorded; None if nobody ever ran it."""
-        told = [json.loads(one).get("spent", 0) for one in self._ledger.steps(charge)]
+        told = [json.loads(one).get("spent", 0) for one in self.ledger.steps(self.charge)]
         return max(told, default=None)
 
-    def _note(self, charge: int, folder: str, spent: int, by: str) -> None:
+    def _note(self, spent: int) -> None:
         """Store how many steps are taken from now on, unless the ledger has it."""
-        if not self._ledger.hold(charge):
+        ledger, charge, (by, _, _, folder) = self.ledger, self.charge, self.resumed
+        if not ledger.hold(charge):
             raise LedgerError(
                 f"another worker has the turn to record steps of the training run of {charge}",
                 why="steps are taken once the ledger has them",
                 fix="run it again in half a minute, or once that worker has closed its curator",
             )
-        begun = self._begun(charge)
+        begun = self._begun()
         if begun is None or begun < spent:
-            told = canonical({"folder": folder, "spent": spent}).encode()
-            self._ledger.step(charge, 1 + len(self._ledger.steps(charge)), told, by=by)
-        self._ledger.let_go(charge)
+            told = canonical({"folder": folder.name, "spent": spent}).encode()
+            ledger.step(charge, 1 + len(ledger.steps(charge)), told, by=by)
+        ledger.let_go(charge)
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.release import Release
-from discreet.curator.arguments import expect, read_fields, readable
+from discreet.curator.arguments import StreamArguments, expect, read_fields, readable, spec_fields
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.histogram_orders import gaussian_price, read_max_rows
 from discreet.curator.orders.planned_orders import (
@@ -32,7 +32,14 @@ from discreet.curator.orders.planned_orders import (
     price_facts,
 )
 from discreet.curator.orders.query_orders import read_asked
-from discreet.curator.orders.streams.stream_reading import COARSEST, FINEST, StreamQuery
+from discreet.curator.orders.streams.stream_reading import (
+    COARSEST,
+    FINEST,
+    StreamQuery,
+    check_counts,
+    date_column,
+    date_kind,
+)
 from discreet.engines.default import DefaultEngine
 from discreet.engines.engine import ARROW, Engine
 from discreet.engines.timing import Deadline
@@ -43,12 +50,12 @@ from discreet.mechanisms.prefix_sums import BITS
 from discreet.plan import canonical
 from discreet.plan.bounding import FULL
 from discreet.plan.calendar import beginnings, moment
-from discreet.plan.expressions import Column, Unit
+from discreet.plan.expressions import Unit
 from discreet.plan.kinds import Kind
 from discreet.plan.public_facts import facts_of
 from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import columns_of
-from discreet.plan.schema import PERIODS, KeyPath, PersonPeriod, Schema, counted, distinct
+from discreet.plan.schema import PERIODS, PersonPeriod, Schema, counted, distinct
 from discreet.plan.statistics import Rows, Total
 from discreet.plan.typing import infer
 from discreet.plan.work import Work
@@ -363,21 +370,13 @@ def _running(
     return np.rint(np.clip(totals, -edge, edge)).astype(np.int64) if whole else totals
 
 
-def date_kind(query: Query, column: str) -> Kind:
-    """The kind of the column that tells the period of a row."""
-    return columns_of(query.relation)[column].kind
-
-
-_FIELDS: Final = (
-    *("sql", "every", "since", "until", "column", "max_periods", "max_rows", "epsilon", "delta"),
-)
-_ADDED_UP: Final = (AggregateFunction.COUNT, AggregateFunction.SUM)
+_FIELDS: Final = spec_fields(StreamArguments, "sql")
 _FIX: Final = 'pass {"sql": "SELECT ...", "every": "day", "until": "2026-12-31", "epsilon": "1"}'
 
 
 def _read_stream(said: Mapping[str, Any], query: Query) -> UnpricedOrder[StreamOrder]:
-    _check_counts(query)
-    column = _date_column(query, said.get("column"))
+    check_counts(query)
+    column = date_column(query, said.get("column"))
     every = said["every"]
     if every not in PERIODS or (every == "hour" and date_kind(query, column) is Kind.DATE):
         raise InputError(
@@ -412,30 +411,6 @@ def _read_stream(said: Mapping[str, Any], query: Query) -> UnpricedOrder[StreamO
     return order.draft(asked, said["sql"], as_of=1)  # whatever has been appended since
 
 
-def _check_counts(query: Query) -> None:
-    """Refuse what continual counting does not answer, before anything is charged."""
-    shown = {*(key.name for key in query.keys), *(one.name for one in query.aggregates)}
-    plain = all(out.expression == Column(out.name) and out.name in shown for out in query.outputs)
-    unit = query.relation.facts.tables[0].unit
-    simple = query.aggregates and all(one.measure in _ADDED_UP for one in query.aggregates)
-    more = query.having or query.order or query.limit is not None or query.offset
-    if isinstance(unit, KeyPath):
-        what, fix = "about a table that names people by way of another", "name them in the table"
-    elif not simple or not plain or more or len(query.sets) > 1:
-        what = "of more than counts and sums"
-        fix = "ask SELECT city, COUNT(*), SUM(x) FROM ... GROUP BY city"
-    elif not query.has_known_keys:
-        what, fix = "whose groups are not listed", "declare Keys([...]) for its columns"
-    else:
-        return
-    raise QueryRefused(
-        f"a standing question {what}",
-        why="what it counts has to be the same rows of the same people in every period",
-        fix=fix,
-        code="stream",
-    )
-
-
 def _check_calendar(order: StreamOrder) -> None:
     periods = len(order.calendar) if order.since <= order.until else 0
     numbers = periods * order.query.group_count * len(order.query.aggregates)
@@ -445,20 +420,3 @@ def _check_calendar(order: StreamOrder) -> None:
             why=f"it has 1 to {MOST_PERIODS:,} periods and {MOST_NUMBERS:,} numbers at most",
             fix="set another until or since, or ask every week",
         )
-
-
-def _date_column(query: Query, said: str | None) -> str:
-    """The column that tells the period of a row: the one that is named, the unit's, or the only."""
-    scope, [table, *_] = columns_of(query.relation), query.relation.facts.tables
-    times = [name for name, of in scope.items() if of.kind.is_time]
-    if said is None and isinstance(table.unit, PersonPeriod):
-        said = table.unit.period
-    if said is None and len(times) == 1:
-        [said] = times
-    if said in times:
-        return str(said)
-    raise InputError(
-        "a standing question without a column of dates",
-        why=f"the columns that tell when rows happened are {', '.join(times) or 'none'}",
-        fix="name one: column='day'",
-    )

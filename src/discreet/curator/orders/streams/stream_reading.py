@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isqrt, prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 
 from discreet.answer.execute.measure_set import put_domains
 from discreet.engines.engine import ARROW, Session
-from discreet.errors import InputError
+from discreet.errors import InputError, QueryRefused
 from discreet.plan.bounding import FULL
+from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.query import AggregateFunction, Query
 from discreet.plan.relations import FilterRows, JoinPublic, Relation, Scan, columns_of
-from discreet.plan.schema import PART, Table
+from discreet.plan.schema import PART, KeyPath, PersonPeriod, Table
 from discreet.plan.statistics import Rows, Total, plain_total, present
 from discreet.sql.writer.compile_stream import CompiledStream
 from discreet.sql.writer.dialect import Dialect
 
+_ADDED_UP: Final = (AggregateFunction.COUNT, AggregateFunction.SUM)
 _MOST_PARTS = 1 << 31
 _FINE = 16
 """Scales are whole numbers of at least this, where there are several."""
@@ -108,9 +110,8 @@ class StreamQuery:
 
         `arrivals` has the period in which each part that has arrived counts, from 1.
         """
-        kind = columns_of(self.query.relation)[self.column].kind
         steps = np.arange(1, len(calendar) + 1)
-        days = pa.array(calendar, ARROW[kind])
+        days = pa.array(calendar, ARROW[date_kind(self.query, self.column)])
         session.put("calendar", pa.table({"period": days, "step": pa.array(steps)}))
         listed = {"part": list(arrivals), "step": list(arrivals.values())}
         types = [(name, pa.int64()) for name in listed]
@@ -169,3 +170,52 @@ def _with_parts(relation: Relation, table: Table) -> Relation:
         case FilterRows(below, _) | JoinPublic(below, _, _, _, _):
             return replace(relation, input=_with_parts(below, table))
     return Scan(table)
+
+
+# --- what can be read so --------------------------------------------------------------------------
+
+
+def check_counts(query: Query) -> None:
+    """Refuse what continual counting does not answer, before anything is charged."""
+    shown = {*(key.name for key in query.keys), *(one.name for one in query.aggregates)}
+    plain = all(out.expression == Column(out.name) and out.name in shown for out in query.outputs)
+    unit = query.relation.facts.tables[0].unit
+    simple = query.aggregates and all(one.measure in _ADDED_UP for one in query.aggregates)
+    more = query.having or query.order or query.limit is not None or query.offset
+    if isinstance(unit, KeyPath):
+        what, fix = "about a table that names people by way of another", "name them in the table"
+    elif not simple or not plain or more or len(query.sets) > 1:
+        what = "of more than counts and sums"
+        fix = "ask SELECT city, COUNT(*), SUM(x) FROM ... GROUP BY city"
+    elif not query.has_known_keys:
+        what, fix = "whose groups are not listed", "declare Keys([...]) for its columns"
+    else:
+        return
+    raise QueryRefused(
+        f"a standing question {what}",
+        why="what it counts has to be the same rows of the same people in every period",
+        fix=fix,
+        code="stream",
+    )
+
+
+def date_kind(query: Query, column: str) -> Kind:
+    """The kind of the column that tells the period of a row."""
+    return columns_of(query.relation)[column].kind
+
+
+def date_column(query: Query, said: str | None) -> str:
+    """The column that tells the period of a row: the one that is named, the unit's, or the only."""
+    scope, [table, *_] = columns_of(query.relation), query.relation.facts.tables
+    times = [name for name, of in scope.items() if of.kind.is_time]
+    if said is None and isinstance(table.unit, PersonPeriod):
+        said = table.unit.period
+    if said is None and len(times) == 1:
+        [said] = times
+    if said in times:
+        return str(said)
+    raise InputError(
+        "a standing question without a column of dates",
+        why=f"the columns that tell when rows happened are {', '.join(times) or 'none'}",
+        fix="name one: column='day'",
+    )
