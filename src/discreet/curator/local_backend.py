@@ -275,6 +275,8 @@ def _bound(table: released.ReleasedTable, leaves: Mapping[str, _Size]) -> _Size:
     match table:
         case released.PublicRows(of):
             return leaves[of.name]
+        case released.ConstantRows(_, listed):
+            return len(listed), None
         case released.JoinedTables():
             rows, key = _bound_join(table, *below)
             return check_rows(rows), key

@@ -10,12 +10,19 @@ from sqlglot import exp
 from discreet.errors import QueryRefused
 from discreet.plan.answer_program import Program
 from discreet.plan.relations import Relation, Scan
-from discreet.plan.released_tables import PublicRows
 from discreet.plan.row_counts import spread as spread_rows
 from discreet.plan.schema import PublicTable, Schema
 from discreet.sql.reader.aggregates import NeedsOneRowEach
+from discreet.plan.released_tables import ConstantRows, PublicRows
 from discreet.sql.reader.beside_rows import count_beside, keep_public_rows
-from discreet.sql.reader.joins import Public, RowSource, is_loose, join
+from discreet.sql.reader.constant_tables import (
+    ConstantReader,
+    is_listed,
+    join_constants,
+    select_listed,
+    stack_listed,
+)
+from discreet.sql.reader.joins import Constants, Public, RowSource, is_loose, join
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal, said
 from discreet.sql.reader.released_select import (
     Released,
@@ -45,8 +52,8 @@ from discreet.sql.reader.syntax import (
     where_parts,
 )
 
-Rows: TypeAlias = NamedRelation | Answer
-Found: TypeAlias = NamedRelation | Public | Answer
+Rows: TypeAlias = NamedRelation | Answer | Constants
+Found: TypeAlias = Rows | Public
 S = TypeVar("S", Rows, Found)
 
 
@@ -65,14 +72,18 @@ class RelationReader:
         found = self.read(node, whole=True)
         if isinstance(found, Answer):
             return found
-        raise self.syntax.refuse(node, _UNION_OUTPUT)
+        raise self.syntax.refuse(node, NO_FROM if isinstance(found, Constants) else _UNION_OUTPUT)
 
     def read(self, node: Node, *, whole: bool = False) -> Rows:
         """A SELECT, a UNION ALL, or either in parentheses."""
         inner = self._with(node)
         match node:
+            case exp.Select() if _is_constant(node):
+                return ConstantReader(self.syntax).select(node)
             case exp.Select():
                 return inner.select(node, whole=whole)
+            case exp.Values():
+                return ConstantReader(self.syntax).table(node, "")
             case exp.Subquery():
                 return inner.read(self.syntax.part(node, "this"), whole=whole)
             case exp.Union() | exp.Except() | exp.Intersect():
@@ -89,6 +100,11 @@ class RelationReader:
         if instead is not None:
             return self.instead(node, instead, whole=whole)
         source, where = self._from(node)
+        if isinstance(source, Constants):
+            listed = None if whole else select_listed(self.syntax, node, source)
+            if listed is not None:
+                return listed
+            source = self._as_answer(source, node)
         if isinstance(source, Answer) and is_simple(node, source):
             return SelectOver(self.syntax, node, source).read()
         if isinstance(source, Answer):
@@ -132,7 +148,7 @@ class RelationReader:
     def subquery(self, node: Node) -> Rows:
         """A subquery inside an expression."""
         found = self.read(node)
-        return self._impersonal(found, node) if isinstance(found, Answer) else found
+        return found if isinstance(found, NamedRelation) else self._as_answer(found, node)
 
     def _impersonal(self, answer: Answer, node: Node) -> Answer:
         """Refuse to compute with groups that are one person's each."""
@@ -144,6 +160,12 @@ class RelationReader:
         """UNION, INTERSECT or EXCEPT of rows, UNION of answers: columns by position."""
         distinct = self.syntax.part(node, "distinct")
         left, right = (self.read(self.syntax.part(node, part)) for part in ("this", "expression"))
+        listed = isinstance(left, Constants) and isinstance(right, Constants) and distinct is False
+        if listed and isinstance(node, exp.Union):
+            return stack_listed(self.syntax, node, left, right)
+        left, right = (
+            self._as_answer(one, node) if isinstance(one, Constants) else one for one in (left, right)
+        )
         if isinstance(left, Answer) and isinstance(right, Answer) and isinstance(node, exp.Union):
             sides = [program_of(self._impersonal(one, node)) for one in (left, right)]
             return stack_answers(self.syntax, node, *sides, distinct=distinct is not False)
@@ -164,7 +186,7 @@ class RelationReader:
     def rows(self, node: Node, otherwise: Refusal) -> NamedRelation:
         """A subquery that has to give rows."""
         found = self.read(node)
-        if isinstance(found, Answer):
+        if not isinstance(found, NamedRelation):
             raise self.syntax.refuse(node, otherwise)
         return found
 
@@ -172,7 +194,7 @@ class RelationReader:
         """The FROM of a subquery inside a condition, and what it has left of WHERE."""
         inner = self._with(select)
         found, where = inner._from(select, released=False)  # noqa: SLF001 - another one of us
-        if not isinstance(found, NamedRelation | Public):
+        if found is None or isinstance(found, Answer):
             raise self.syntax.refuse(select, _ANSWER_JOINED)
         return found, where
 
@@ -205,10 +227,8 @@ class RelationReader:
         there is no FROM, and values are those of subqueries.
         """
         clause = self.syntax.part(node, "from_")
-        if clause is None and any(one.find(exp.Query) for one in node.expressions):
-            return None, None
         if clause is None:
-            raise self.syntax.refuse(node, NO_FROM)
+            return None, None
         first = self.source(self.syntax.part(clause, "this"), 1)
         joins = self.syntax.parts(node, "joins")
         names, rest = [first.columns[0].source], list[Found]()
@@ -236,9 +256,10 @@ class RelationReader:
         while waiting:
             right, one = waiting.pop(self._next(source, waiting, where))
             used = self._joining(source, right, where or []) if is_loose(one) else []
-            source = join(self.syntax, source, right, one, used)
+            listed = isinstance(source, Constants) or isinstance(right, Constants)
+            source = (join_constants if listed else join)(self.syntax, source, right, one, used)
             where = where if where is None else [c for c in where if c not in used]
-        if isinstance(source, Public):
+        if not isinstance(source, NamedRelation):
             return source, where
         place = {name: at for at, name in enumerate(["(using)", *names])}
         ordered = sorted(source.columns, key=lambda column: place[column.source])
@@ -246,9 +267,9 @@ class RelationReader:
 
     def _released(
         self, node: Node, first: Found, rest: list[tuple[Found, Node]]
-    ) -> Answer | Released:
+    ) -> Answer | Constants | Released:
         """Answers and public tables in FROM; one answer alone stays what it is."""
-        if isinstance(first, Answer) and not rest:
+        if isinstance(first, Answer | Constants) and not rest:
             return first
         taken: set[str] = set()
         found = side_by_side(self._as_answer(first, node), 1, taken)
@@ -258,9 +279,12 @@ class RelationReader:
         return found
 
     def _as_answer(self, found: Found, node: Node) -> Answer:
-        """Released rows; a public table is its rows, about nobody and for nothing."""
+        """Released rows; public and written rows are about nobody, and for nothing."""
         if isinstance(found, Answer):
             return self._impersonal(found, node)
+        if isinstance(found, Constants):
+            names = tuple(one.column for one in found.columns)
+            return Answer(Program((), ConstantRows(names, found.rows)), found.columns)
         assert isinstance(found, Public)  # noqa: S101 - narrowing: see `_from`
         program = Program((), PublicRows(found.table))
         return Answer(program, found.columns)
@@ -270,9 +294,9 @@ class RelationReader:
     ) -> int:
         """The first table that can be joined now; those of inner joins may come in any order."""
         for at, (right, one) in enumerate(waiting):
-            both_public = isinstance(source, Public) and isinstance(right, Public)
-            loose = is_loose(one)
-            if not both_public and (not loose or self._joining(source, right, where or [])):
+            private = isinstance(source, NamedRelation) or isinstance(right, NamedRelation)
+            met = not is_loose(one) or isinstance(source, Constants) or isinstance(right, Constants)
+            if private and (met or self._joining(source, right, where or [])):
                 return at
             if one.text("side") or one.text("kind") in {"SEMI", "ANTI"}:
                 return 0
@@ -308,6 +332,9 @@ class RelationReader:
         alias, renamed = self._alias(node)
         found: Found
         match node:
+            case _ if is_listed(node):
+                name = alias.text if alias else f"(rows {number})"
+                found = ConstantReader(self.syntax).table(node, name)
             case exp.Table():
                 own = () if node.args.get("db") is not None else self.named
                 found = self._table(self._table_word(node), alias, own)
@@ -416,6 +443,12 @@ def public_part(tree: Node, schema: Schema) -> Schema | None:
     used = {one.name.lower() for one in tree.find_all(exp.Table)} - given
     public = {name: one for name, one in schema.tables.items() if isinstance(one, PublicTable)}
     return Schema(public) if used and used <= {name.lower() for name in public} else None
+
+
+def _is_constant(node: Node) -> bool:
+    """Whether a SELECT has no FROM, and asks nothing of other rows."""
+    asked = any(one.find(exp.Query) for one in node.expressions)
+    return node.args.get("from_") is None and not asked
 
 
 def _known_as(found: Rows, name: str) -> Rows:

@@ -52,7 +52,16 @@ class Public:
     columns: tuple[Visible, ...]
 
 
-RowSource: TypeAlias = NamedRelation | Public
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Rows that the question writes out: values of one kind in each column."""
+
+    columns: tuple[Visible, ...]
+    rows: tuple[tuple[Expression, ...], ...]
+    types: tuple[Type, ...]
+
+
+RowSource: TypeAlias = NamedRelation | Public | Constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ def join(
 
     `where` are the conditions of WHERE that join tables after a comma.
     """
-    kind = _kind(syntax, node, loose=bool(where))
+    kind = join_kind(syntax, node, loose=bool(where))
     match left, right:
         case NamedRelation(), _ if kind in {"SEMI", "ANTI"}:
             return RowJoin(syntax, left, right, node).picked(some=kind == "SEMI")
@@ -79,9 +88,9 @@ def join(
         case NamedRelation(), NamedRelation() if kind == "RIGHT":
             joined = RowJoin(syntax, right, left, node, rel.Keep.ALL).private()
         case NamedRelation(), NamedRelation():
-            joined = RowJoin(syntax, left, right, node, _KEEP[kind], where).private()
-        case NamedRelation(), Public() if kind in _KEEP:
-            joined = RowJoin(syntax, left, right, node, _KEEP[kind], where).public()
+            joined = RowJoin(syntax, left, right, node, KEEP[kind], where).private()
+        case NamedRelation(), Public() if kind in KEEP:
+            joined = RowJoin(syntax, left, right, node, KEEP[kind], where).public()
         case Public(), NamedRelation() if kind in {"INNER", "RIGHT"}:
             keep = rel.Keep.ALL if kind == "RIGHT" else rel.Keep.MATCHED
             joined = RowJoin(syntax, right, left, node, keep, where).public()
@@ -97,7 +106,7 @@ def _in_order(joined: NamedRelation, left: RowSource) -> NamedRelation:
     return NamedRelation(joined.relation, tuple(ordered))
 
 
-def _kind(syntax: Syntax, node: Node, *, loose: bool) -> str:
+def join_kind(syntax: Syntax, node: Node, *, loose: bool) -> str:
     """INNER, LEFT, RIGHT, FULL, SEMI or ANTI; others are refused."""
     side = str(syntax.part(node, "side") or "").upper()
     kind = str(syntax.part(node, "kind") or "").upper()
@@ -155,12 +164,12 @@ class RowJoin:
         right, on, rest = self._same_people()
         if self.keep is rel.Keep.MATCHED:
             joined = self._build(rel.join_person, self.left.relation, right.relation, on, self.keep)
-            return self._above(joined, rest)
+            return self.above(joined, rest)
         theirs = [one for one in rest if self._side(one.expression) == "right"]
         others = [one for one in rest if one not in theirs]
         relation = self._filtered(right.relation, theirs)
         fields = (self.left.relation, relation, on, self.keep, _all(others))
-        return self._above(self._build(rel.join_person, *fields), ())
+        return self.above(self._build(rel.join_person, *fields), ())
 
     def full(self) -> NamedRelation:
         """A left join, and below it the rows on the right that meet none on the left."""
@@ -180,7 +189,7 @@ class RowJoin:
         ]
         kept = [rel.Named(c, Column(c)) for c in rel.columns_of(right.relation)]
         united = self._build(rel.Union, joined, self._build(rel.Project, alone, (*nulls, *kept)))
-        return self._merged(self._above(united, ()))
+        return self._merged(self.above(united, ()))
 
     def _merged(self, joined: NamedRelation) -> NamedRelation:
         """USING (x) after a FULL join: the value of either side, under the bare name."""
@@ -278,7 +287,7 @@ class RowJoin:
         )
         holds_too = _all(rest) if self.keep is rel.Keep.ALL else None
         if holds_too is None:
-            return self._above(joined, rest)
+            return self.above(joined, rest)
         # A row meets at most one row of the table: where the rest does not hold, it meets none.
         types = rel.columns_of(joined)
         values = {
@@ -286,7 +295,7 @@ class RowJoin:
             for here in stored
         }
         named = tuple(rel.Named(name, values.get(name, Column(name))) for name in types)
-        return self._above(self._build(rel.Project, joined, named), ())
+        return self.above(self._build(rel.Project, joined, named), ())
 
     # --- conditions ------------------------------------------------------------------------------
 
@@ -390,7 +399,8 @@ class RowJoin:
 
     # --- results ---------------------------------------------------------------------------------
 
-    def _above(self, joined: rel.Relation, conditions: Sequence[Condition]) -> NamedRelation:
+    def above(self, joined: rel.Relation, conditions: Sequence[Condition] = ()) -> NamedRelation:
+        """The columns of both sides of a joined relation, below conditions."""
         joined = self._filtered(joined, conditions)
         outer, hidden = self.keep is rel.Keep.ALL, {right.column for _, right in self.using}
         there = tuple(
@@ -425,8 +435,8 @@ def _apart(right: RowSource, taken: set[str]) -> RowSource:
         wanted = f"{column.source}.{column.column}" if clash else column.column
         renamed[column.column] = fresh(wanted, lower)
     columns = tuple(replace(c, column=renamed[c.column]) for c in right.columns)
-    if isinstance(right, Public):
-        return Public(right.table, columns)
+    if not isinstance(right, NamedRelation):
+        return replace(right, columns=columns)
     if all(old == new for old, new in renamed.items()):
         return right
     named = tuple(rel.Named(new, Column(old)) for old, new in renamed.items())
@@ -436,7 +446,7 @@ def _apart(right: RowSource, taken: set[str]) -> RowSource:
 def _types(side: RowSource) -> dict[str, Type]:
     if isinstance(side, NamedRelation):
         return dict(rel.columns_of(side.relation))
-    stored = side.table.columns.values()
+    stored = side.types if isinstance(side, Constants) else side.table.columns.values()
     return {c.column: of for c, of in zip(side.columns, stored, strict=True)}
 
 
@@ -474,7 +484,7 @@ def public_condition(syntax: Syntax, public: Public, where: Sequence[Node]) -> E
     return _all([Condition(reader.checked(bare(syntax, node)), node) for node in where])
 
 
-_KEEP = {"INNER": rel.Keep.MATCHED, "LEFT": rel.Keep.ALL}
+KEEP = {"INNER": rel.Keep.MATCHED, "LEFT": rel.Keep.ALL}
 _CROSS = said("""cross_join: a join without a condition
     every row would meet everybody's rows
     join on the column that names the person, or on the key of a public table""")

@@ -22,7 +22,8 @@ from discreet.plan.expressions import Case, Column, Expression, Function, Litera
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.row_counts import or_zero
 from discreet.sql.reader.expressions import ExpressionReader, column_among
-from discreet.sql.reader.joins import Condition, Public, RowJoin, holds, public_condition
+from discreet.sql.reader.constant_tables import equal_to_some, meets_some
+from discreet.sql.reader.joins import Condition, Constants, Public, RowJoin, holds, public_condition
 from discreet.sql.reader.refusals import NODES, said
 from discreet.sql.reader.syntax import (
     PERSON,
@@ -103,7 +104,10 @@ class Lookups:
             self.syntax, NamedRelation(self.rows.relation, self.rows.columns), source, node
         )
         join.conditions = self._conditions(join, where, select)
-        theirs = () if isinstance(join.right, Public) else rel.columns_of(join.right.relation)
+        if isinstance(join.right, Constants):
+            return meets_some(self.syntax, join, node)
+        private = isinstance(join.right, NamedRelation)
+        theirs = rel.columns_of(join.right.relation) if private else ()
         name = self.rows.fresh("exists", list(join.types), list(theirs))
         self.rows.relation, condition = join.matched(name)
         self.rows.types[name] = rel.columns_of(self.rows.relation)[name]
@@ -112,11 +116,11 @@ class Lookups:
     def _conditions(self, join: RowJoin, where: Sequence[Node], select: Node) -> list[Condition]:
         """The conditions of a subquery: over its own columns, and over those of the rows here."""
         columns = (*join.right.columns, *self.rows.columns)
-        if isinstance(join.right, Public):
+        if isinstance(join.right, NamedRelation):
+            inner = self.rows.over(join.right, select)
+        else:
             inner = self.rows.over(NamedRelation(self.rows.relation, columns), select)
             inner.columns = join.right.columns
-        else:
-            inner = self.rows.over(join.right, select)
         inner.types.update(join.types)
         reader = inner.reader("WHERE", self.rows.columns)
         found = [Condition(reader.checked(bare(self.syntax, node)), node) for node in where]
@@ -149,7 +153,11 @@ class Lookups:
         if public is not None:
             return self._in_public(node, operands, *public)
         values = [self.rows.reader("IN").checked(one) for one in operands]
-        found = self.tables.rows(query, _IN_ANSWER)
+        found = self.tables.read(query)
+        if isinstance(found, Constants):
+            return self.syntax.build(node, equal_to_some, self.syntax, node, values, found)
+        if not isinstance(found, NamedRelation):
+            raise self.syntax.refuse(query, _IN_ANSWER)
         if len(found.columns) != len(values):
             raise self.syntax.refuse(node, _IN_PEOPLE)
         name = self.rows.fresh("in")
