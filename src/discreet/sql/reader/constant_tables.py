@@ -96,10 +96,13 @@ class ConstantReader:
         used = (one.name.lower() for one in self.syntax.tree.find_all(exp.Column))
         return function if name.startswith("(") or function in used else name
 
-    def select(self, node: Node) -> Constants:
-        """SELECT without FROM: one row, or one for each value of a list in it."""
+    def select(self, node: Node, *, filtered: bool = False) -> Constants:
+        """SELECT without FROM: one row, or one for each value of a list in it.
+
+        WHERE is left to who asks for it to be `filtered`.
+        """
         for part in node.args:
-            if part not in {"expressions", "kind"} and node.args[part]:
+            if part not in {"expressions", "kind", "where" if filtered else ""} and node.args[part]:
                 raise self.syntax.refuse_clause(node, part)
         items = read_items(self.syntax, node, ())
         lists = [item for item in items if isinstance(item.node, exp.Explode)]
@@ -116,7 +119,9 @@ class ConstantReader:
             self._column(node, found[id(one)]) if id(one) in found else self._same(one, many)
             for one in items
         ]
-        names = name_items(self.syntax, items, ["unnest" if id(i) in found else None for i in items])
+        names = name_items(
+            self.syntax, items, ["unnest" if id(i) in found else None for i in items]
+        )
         return self._made(node, names, columns, "")
 
     def _same(self, item: Item, many: int) -> tuple[list[Expression], Type]:
@@ -142,7 +147,9 @@ class ConstantReader:
     def _rows(self, node: Node, rows: Sequence[Node]) -> list[list[Node]]:
         """The columns of rows in parentheses."""
         cells = [
-            self.syntax.parts(row, "expressions") if isinstance(row, exp.Tuple | exp.Struct) else [row]
+            self.syntax.parts(row, "expressions")
+            if isinstance(row, exp.Tuple | exp.Struct)
+            else [row]
             for row in rows
         ]
         if len({len(row) for row in cells}) != 1:
@@ -180,7 +187,9 @@ class ConstantReader:
         types = [self.reader.check(one, at) for one, at in zip(found, nodes, strict=True)]
         kind = self.syntax.build(node, common_kind, types, "a column of VALUES")
         nullable = any(of.nullable for of in types)
-        return [_as(one, of, kind) for one, of in zip(found, types, strict=True)], Type(kind, nullable)
+        return [_as(one, of, kind) for one, of in zip(found, types, strict=True)], Type(
+            kind, nullable
+        )
 
     def _series(self, node: Node) -> list[Literal]:
         """GENERATE_SERIES(a, b, step), and RANGE, which leaves the end out."""
@@ -211,7 +220,9 @@ class ConstantReader:
         return [Literal(one, Kind.TIMESTAMP) for one in moments]
 
     def _step(self, node: Node, step: Node | None) -> tuple[int, str]:
-        unit = None if not isinstance(step, exp.Interval) else self.syntax.part(step, "unit", "this")
+        unit = (
+            None if not isinstance(step, exp.Interval) else self.syntax.part(step, "unit", "this")
+        )
         name = str(unit).upper().removesuffix("S")
         amount = None if step is None else self.syntax.part(step, "this")
         text = amount.name if isinstance(amount, exp.Literal) else ""
@@ -249,7 +260,9 @@ def _as(value: Expression, of: Type, kind: Kind) -> Expression:
 def select_listed(syntax: Syntax, node: Node, source: Constants) -> Constants | None:
     """SELECT of values of each row; None where it does more than that."""
     more = (name for name, part in node.args.items() if part and name not in _READ)
-    plain = not any(more) and not any(one.find(exp.Query, exp.AggFunc, exp.Window) for one in node.expressions)
+    plain = not any(more) and not any(
+        one.find(exp.Query, exp.AggFunc, exp.Window) for one in node.expressions
+    )
     if not plain:
         return None
     items = read_items(syntax, node, source.columns)
@@ -258,7 +271,8 @@ def select_listed(syntax: Syntax, node: Node, source: Constants) -> Constants | 
     values = read_in_turn(reader, source.columns, items)
     names = name_items(syntax, items, [None] * len(items))
     found = [
-        tuple(_put(one, dict(zip(types, row, strict=True))) for one in values) for row in source.rows
+        tuple(_put(one, dict(zip(types, row, strict=True))) for one in values)
+        for row in source.rows
     ]
     kinds = tuple(reader.check(one, item.node) for one, item in zip(values, items, strict=True))
     return Constants(tuple(Visible(one, one, "") for one in names), tuple(found), kinds)
@@ -309,7 +323,12 @@ def join_constants(
         met = meets_some(syntax, found, node)
         kept = syntax.build(node, rel.FilterRows, rows.relation, met if kind == "SEMI" else ~met)
         return NamedRelation(kept, rows.columns)
-    return _Meeting(syntax, found, node).read()
+    return beside_constants(syntax, found, node)
+
+
+def beside_constants(syntax: Syntax, join: RowJoin, node: Node) -> NamedRelation:
+    """The private rows of a join beside the written rows that they meet."""
+    return _Meeting(syntax, join, node).read()
 
 
 def meets_some(syntax: Syntax, join: RowJoin, node: Node) -> Expression:
@@ -325,7 +344,8 @@ class _Meeting:
         self.syntax, self.join, self.node = syntax, join, node
         self.names = [one.column for one in join.right.columns]
         self.kinds = [of.kind for of in join.right.types]
-        whole = chain(Function.AND, parts) if (parts := [c.expression for c in join.conditions]) else _YES
+        parts = [one.expression for one in join.conditions if one.expression != _YES]
+        whole = chain(Function.AND, parts) if parts else _YES
         self.rows = list[tuple[Expression, tuple[Expression, ...]]]()
         for row in join.right.rows:
             syntax.look_at(whole.size, node)
@@ -389,7 +409,9 @@ class _Meeting:
         return self.syntax.build(self.node, kind, *fields)
 
 
-def equal_to_some(syntax: Syntax, node: Node, values: Sequence[Expression], listed: Constants) -> Expression:
+def equal_to_some(
+    syntax: Syntax, node: Node, values: Sequence[Expression], listed: Constants
+) -> Expression:
     """(a, b) IN (SELECT ... of written rows)."""
     if len(values) != len(listed.columns):
         raise syntax.refuse(node, _NOT_LISTED)

@@ -9,7 +9,7 @@ row meets one.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from sqlglot import exp
 
@@ -30,14 +30,16 @@ from discreet.plan.schema import PublicTable
 from discreet.plan.typing import infer
 from discreet.sql.reader.expressions import ExpressionReader, column_among
 from discreet.sql.reader.refusals import Refusal, said
-from discreet.sql.reader.select_list import Lift
+from discreet.sql.reader.select_list import Answer, Lift
 from discreet.sql.reader.syntax import (
     PERSON,
     NamedRelation,
     Node,
     Syntax,
     Visible,
+    Word,
     bare,
+    check_name,
     conjuncts,
     fresh,
     resolve,
@@ -97,6 +99,19 @@ def join(
         case _:
             raise syntax.refuse(node, _PUBLIC_FIRST)
     return _in_order(joined, left)
+
+
+S = TypeVar("S", NamedRelation, Answer, Public, Constants)
+
+
+def renamed(syntax: Syntax, found: S, words: Sequence[Word]) -> S:
+    """The first columns under new names: FROM visits AS v(who, age)."""
+    if len(words) > len(found.columns):
+        raise syntax.refuse(words[-1].node, _TOO_MANY_NAMES)
+    columns: list[Visible] = list(found.columns)
+    for at, word in enumerate(words):
+        columns[at] = replace(columns[at], name=check_name(syntax, word.text, word.node))
+    return replace(found, columns=tuple(columns))
 
 
 def _in_order(joined: NamedRelation, left: RowSource) -> NamedRelation:
@@ -488,6 +503,9 @@ KEEP = {"INNER": rel.Keep.MATCHED, "LEFT": rel.Keep.ALL}
 _CROSS = said("""cross_join: a join without a condition
     every row would meet everybody's rows
     join on the column that names the person, or on the key of a public table""")
+_TOO_MANY_NAMES = Refusal(
+    "syntax", "more names than columns", "each name is for one column", "leave out the last names"
+)
 _SPECIAL = said("""join: a join that is not among those that are answered
     its rows would not be told by the person and a condition
     use JOIN, LEFT, RIGHT, FULL, SEMI or ANTI JOIN""")

@@ -21,8 +21,8 @@ from discreet.plan import relations as rel
 from discreet.plan.expressions import Case, Column, Expression, Function, Literal, chain
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.row_counts import or_zero
-from discreet.sql.reader.expressions import ExpressionReader, column_among
 from discreet.sql.reader.constant_tables import equal_to_some, meets_some
+from discreet.sql.reader.expressions import ExpressionReader, column_among
 from discreet.sql.reader.joins import Condition, Constants, Public, RowJoin, holds, public_condition
 from discreet.sql.reader.refusals import NODES, said
 from discreet.sql.reader.syntax import (
@@ -193,11 +193,8 @@ class Lookups:
         return who in same if who is not None else bool(same)
 
     def is_correlated(self, query: Node) -> bool:
-        """Whether a subquery names a table of the question around it, and none of its own."""
-        own = {table.alias_or_name.lower() for table in query.find_all(exp.Table, exp.Subquery)}
-        around = {column.source.lower() for column in self.rows.columns}
-        named = {column.table.lower() for column in query.find_all(exp.Column)}
-        return bool(named & (around - own))
+        """See the function."""
+        return is_correlated(query, self.rows.columns)
 
     def _in_public(
         self, node: Node, operands: Sequence[Node], select: Node, public: Public
@@ -241,6 +238,14 @@ class Lookups:
         return self.rows.reader("IN").check(expression, self.rows.select)
 
 
+def is_correlated(query: Node, columns: Sequence[Visible]) -> bool:
+    """Whether a subquery names a table of the question around it, and none of its own."""
+    own = {table.alias_or_name.lower() for table in query.find_all(exp.Table, exp.Subquery)}
+    around = {column.source.lower() for column in columns}
+    named = {column.table.lower() for column in query.find_all(exp.Column)}
+    return bool(named & (around - own))
+
+
 _EXISTS_SHAPE = said("""subquery: EXISTS of more than SELECT, FROM and WHERE
     only whether a row of the same person is there is asked
     group in a subquery of FROM: id IN (SELECT person FROM ... GROUP BY person HAVING ...)""")
@@ -270,7 +275,7 @@ def is_plain(node: Node) -> bool:
     return plain and not has_aggregate(inner.expressions[0])
 
 
-_COUNTS = (exp.Count, exp.CountIf)
+COUNTS = (exp.Count, exp.CountIf)
 
 
 def _first_row(select: exp.Select) -> exp.Select:
@@ -310,7 +315,7 @@ def correlated_value(lookups: Lookups, node: Node) -> Expression:
         raise lookups.syntax.refuse(node, _SHAPE)
     inner = select.copy()
     source, _ = lookups.tables.sources(inner)
-    pairs, rest = _split(lookups, inner, source.columns)
+    pairs, rest = split(lookups.syntax, inner, source.columns, lookups.rows.columns)
     value = inner.expressions[0].unalias()
     selected = [exp.alias_(here.copy(), f"key {at}") for at, (here, _) in enumerate(pairs)]
     inner.set("expressions", [*selected, exp.alias_(value, "value")])
@@ -326,39 +331,41 @@ def correlated_value(lookups: Lookups, node: Node) -> Expression:
     if len(on) == len(outer):
         raise lookups.syntax.refuse(node, _PERSON)
     lookups.rows.build(node, rel.JoinPerson, right, on, rel.Keep.ALL)
-    if isinstance(value, _COUNTS):
+    if isinstance(value, COUNTS):
         return or_zero(names[-1])
-    if any(isinstance(part, _COUNTS) for part in value.walk()):
+    if any(isinstance(part, COUNTS) for part in value.walk()):
         raise lookups.syntax.refuse(node, _COUNTED)
     return Column(names[-1])
 
 
-def _split(
-    lookups: Lookups, select: Node, columns: "Sequence[Visible]"
+def split(
+    syntax: Syntax, select: Node, columns: Sequence[Visible], around: Sequence[Visible]
 ) -> tuple[list[tuple[Node, Node]], list[Node]]:
     """The equalities of a subquery with the outer row, and its other conditions."""
     pairs, rest = list[tuple[Node, Node]](), list[Node]()
-    for one in where_parts(lookups.syntax, select):
+    for one in where_parts(syntax, select):
         sides = (one.this, one.expression) if isinstance(one, exp.EQ) else (one, one)
-        own = [_is_own(lookups, side, columns) for side in sides]
+        own = [_is_own(syntax, side, columns, around) for side in sides]
         if all(own):
             rest.append(one)
         elif isinstance(one, exp.EQ) and any(own):
             here, there = sides if own[0] else reversed(sides)
-            if any(_is_own(lookups, c, columns) for c in there.find_all(exp.Column)):
-                raise lookups.syntax.refuse(one, _SHAPE)
+            if any(_is_own(syntax, c, columns, around) for c in there.find_all(exp.Column)):
+                raise syntax.refuse(one, _SHAPE)
             pairs.append((here, there))
         else:
-            raise lookups.syntax.refuse(one, _SHAPE)
+            raise syntax.refuse(one, _SHAPE)
     return pairs, rest
 
 
-def _is_own(lookups: Lookups, node: Node, columns: "Sequence[Visible]") -> bool:
+def _is_own(
+    syntax: Syntax, node: Node, columns: Sequence[Visible], around: Sequence[Visible]
+) -> bool:
     """Whether all names in a node are those of the subquery itself."""
     for one in node.walk(prune=lambda part: isinstance(part, exp.Query)):
-        if isinstance(one, exp.Query) and lookups.is_correlated(one):
+        if isinstance(one, exp.Query) and is_correlated(one, around):
             return False
-        if isinstance(one, exp.Column) and not lookup(lookups.syntax, one, columns)[0]:
+        if isinstance(one, exp.Column) and not lookup(syntax, one, columns)[0]:
             return False
     return True
 
