@@ -512,7 +512,8 @@ _SPECIAL = said("""join: a join that is not among those that are answered
 _PUBLIC_MATCH = said("""join: a row is compared with rows of a public table by more than equal \
     columns
     each row would have to be tested with every row of the table
-    compare with = column, and put conditions on the table's own columns""")
+    compare with = column, and put conditions on the table's own columns; or write its rows out: \
+    EXISTS (SELECT 1 FROM (VALUES (10, 20)) v(a, b) WHERE x BETWEEN v.a AND v.b)""")
 _PUBLIC_FIRST = said("""join: a join that keeps all rows of a public table, or joins two public \
     tables alone
     rows that belong to nobody would be counted among people's

@@ -147,6 +147,20 @@ def _later(given: Given) -> Node:
     return Spelling(this=exp.Add(this=given[2], expression=amount))
 
 
+def _named(given: Given) -> Node:
+    """DATENAME(month, d), DATENAME(weekday, d) and DATENAME(year, d) of SQL Server."""
+    unit = _word(given[0], {*_NAMED, "YEAR", "DAY"}) if len(given) == 2 else None
+    if unit is None:
+        return _unknown("DATENAME", given)
+    number = f"CAST(EXTRACT({unit.name} FROM _1) AS VARCHAR)"
+    found = _filled(_NAMED.get(unit.name, number), given[1:])
+    found.append("expressions", unit)
+    return found
+
+
+_NAMED = {"MONTH": "MONTHNAME(_1)", "WEEKDAY": "DAYNAME(_1)", "DW": "DAYNAME(_1)"}
+
+
 def _elapsed(given: Given) -> Node:
     """TIMESTAMPDIFF(MONTH, a, b): whole months from a to b."""
     unit = _word(given[0], _ELAPSED) if len(given) == 3 else None
@@ -273,6 +287,7 @@ FUNCTIONS: dict[str, Builder] = {
     **{name: partial(_aggregate, name) for name in SPELLINGS},
     "CONCAT_WS": _joined,
     "DATEADD": _later,
+    "DATENAME": _named,
     **{name: partial(_difference, name) for name in ("DATEDIFF", "DATE_DIFF")},
     "DATE_FORMAT": _formatted("DATE_FORMAT"),
     **dict.fromkeys(["DATE_TRUNC", "TIMESTAMP_TRUNC"], _truncated),
