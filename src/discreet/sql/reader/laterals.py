@@ -301,8 +301,8 @@ def is_count(node: Node) -> bool:
 
 
 _GROUPS = ("group", "distinct", "having", "qualify", "limit", "offset", "order", "windows")
-_SHAPE = said("""lateral: LATERAL or APPLY of a subquery that looks at the row before it in another \
-    way than by equal columns
+_SHAPE = said("""lateral: LATERAL or APPLY of a subquery that looks at the row before it \
+    otherwise than by equal columns
     it is the rows that are equal to that row in some columns, one of which names the person: \
     all of them, the first ones, or groups and aggregates of them
     write LATERAL (SELECT x FROM t WHERE t.person = outer.person ORDER BY y LIMIT 3); or join a \

@@ -30,7 +30,7 @@ def without_lists(node: Node) -> Iterator[Node]:
 
 def _items(node: Node | None) -> list[Node] | None:
     """The items of a list that is written out, in parentheses or not."""
-    while isinstance(node, exp.Paren | exp.Any):
+    while isinstance(node, exp.Paren | exp.Any | exp.All):
         node = node.this
     match node:
         case exp.Array() | exp.Tuple():
@@ -79,7 +79,7 @@ def _member(of: Node, items: list[Node]) -> Node:
 
 
 def _equal(node: Node) -> Node | None:
-    """x = ANY(list) and x = ANY (SELECT ...)."""
+    """X = ANY(list) and x = ANY (SELECT ...)."""
     side = node.expression
     if not _some(side):
         return None
@@ -92,7 +92,7 @@ def _equal(node: Node) -> Node | None:
 
 
 def _unequal(node: Node) -> Node | None:
-    """x <> ALL(list)."""
+    """X <> ALL(list)."""
     items = _items(node.expression) if _is_all(node.expression) else None
     return None if not items else exp.Not(this=_member(node.this, items))
 
@@ -104,7 +104,7 @@ def _contained(node: Node) -> Node | None:
 
 
 def _listed(node: Node) -> Node | None:
-    """x IN UNNEST(list), and x IN (VALUES ...)."""
+    """X IN UNNEST(list), and x IN (VALUES ...)."""
     unnest, (first, *rest) = node.args.get("unnest"), [*node.expressions, None]
     if unnest is not None and len(unnest.expressions) == 1 and not unnest.args.get("offset"):
         items = _items(unnest.expressions[0])
@@ -119,7 +119,7 @@ def _listed(node: Node) -> Node | None:
 
 
 def _like(node: Node) -> Node | None:
-    """x LIKE ANY (list), x LIKE ALL (list)."""
+    """X LIKE ANY (list), x LIKE ALL (list)."""
     every, items = _is_all(node.expression), _items(node.expression)
     if not items or not (every or _some(node.expression)) or node.args.get("negate"):
         return None

@@ -147,9 +147,6 @@ NODES = {
     "Rand": said("""function: a random number is asked for
         rows must not depend on chance
         leave it out"""),
-    "AtTimeZone": said("""function: AT TIME ZONE is used
-        timestamps have no zone here
-        shift the data when it is added"""),
     "Collate": said("""function: COLLATE is used
         texts are compared by code point on every engine
         compare LOWER(x) instead"""),

@@ -34,7 +34,6 @@ class Spelling(exp.Expression, exp.Func):
 _TEMPLATES = {
     "BTRIM": "TRIM(_1)",
     "CURDATE": "CURRENT_DATE",
-    "DATETIME": "CAST(_1 AS TIMESTAMP)",
     "DATE_SUB": "_1 - _2",
     "DIV0": "IF(_2 = 0 AND NOT _1 IS NULL, 0, _1 / _2)",
     "EOMONTH": "LAST_DAY(_1)",
@@ -205,6 +204,28 @@ def _truncated(given: Given) -> Node:
     return _in_unit(exp.TimestampTrunc(this=given[0], unit=unit), unit)
 
 
+def _zoned(name: str, given: Given) -> Node:
+    """TIMEZONE('UTC', t); CONVERT_TIMEZONE('UTC', 'Asia/Tokyo', t), CONVERT_TZ(t, a, b)."""
+    match name, given:
+        case "TIMEZONE", [zone, of]:
+            return exp.AtTimeZone(this=of, zone=zone)
+        case "CONVERT_TIMEZONE", [source, target, of]:
+            pass
+        case "CONVERT_TZ", [of, source, target]:
+            pass
+        case "DATETIME" | "DATE", [of, target]:
+            source = exp.Literal.string("UTC")
+        case "DATETIME", [_]:
+            return _spelled(name, "CAST(_1 AS TIMESTAMP)", given)
+        case "DATE", _:
+            return _own("DATE", given)
+        case _:
+            return _unknown(name, given)
+    instant = exp.AtTimeZone(this=of, zone=source)
+    found = exp.AtTimeZone(this=instant, zone=target)
+    return found if name != "DATE" else exp.Date(this=found)
+
+
 def _decoded(given: Given) -> Node:
     """DECODE(x, 'a', 1, 'b', 2, 0): a CASE; what is no constant meets NULL where it is NULL."""
     if len(given) < 3:
@@ -292,6 +313,10 @@ FUNCTIONS: dict[str, Builder] = {
     "DATE_FORMAT": _formatted("DATE_FORMAT"),
     **dict.fromkeys(["DATE_TRUNC", "TIMESTAMP_TRUNC"], _truncated),
     "DECODE": _decoded,
+    **{
+        name: partial(_zoned, name)
+        for name in ("TIMEZONE", "CONVERT_TIMEZONE", "CONVERT_TZ", "DATETIME", "DATE")
+    },
     "FORMAT": _formatted("FORMAT"),
     "TIMESTAMPDIFF": _elapsed,
 }

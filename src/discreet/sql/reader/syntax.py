@@ -17,7 +17,8 @@ row has one owner. Joins and groups per person are read off these facts and noth
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar
@@ -54,7 +55,7 @@ class Syntax:
         tree: Node,
         spots: Mapping[str, list[Place]] | None = None,
         now: dt.datetime | None = None,
-        gone: Set[int] = frozenset(),
+        gone: AbstractSet[int] = frozenset(),
     ) -> None:
         self.text = text
         self.gone = gone
