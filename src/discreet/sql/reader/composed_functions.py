@@ -217,7 +217,8 @@ def _clock(kind: Kind, reader: "ExpressionReader", _: Node) -> Expression:
 
 
 _FORMAT = said("""argument: a format of dates that is not known
-    formats are made of %Y %m %d %H %M %S %y %j %u %V %B %b %A %a, or of YYYY MM DD HH24 MI SS Q Mon Dy FMMonth FMDay
+    formats are made of %Y %m %d %H %M %S %y %j %u %V %B %b %A %a, \
+    or of YYYY MM DD HH24 MI SS Q Mon Dy FMMonth FMDay
     write STRFTIME(d, '%Y-%m') or TO_CHAR(d, 'YYYY-MM')""")
 DIGITS = said("""argument: more than 15 decimals, or more than there are digits in all
     a double has no more

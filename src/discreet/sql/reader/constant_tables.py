@@ -14,6 +14,7 @@ table.
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
+from typing import TypeAlias
 
 from sqlglot import exp
 
@@ -37,7 +38,7 @@ from discreet.plan.expressions import (
 from discreet.plan.functions import common_kind
 from discreet.plan.kinds import Kind, Type
 from discreet.sql.reader.expressions import ExpressionReader, column_among
-from discreet.sql.reader.joins import KEEP, Constants, RowJoin, join_kind
+from discreet.sql.reader.joins import KEEP, Constants, RowJoin, RowSource, join_kind
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.refusals import said
 from discreet.sql.reader.select_list import Item, name_items, read_in_turn, read_items
@@ -48,7 +49,8 @@ MOST_LISTED = 4096
 MOST_UNITED = 64
 """Rows of a list of which a private row may meet several."""
 
-Values = list[Node] | list[Literal]
+Values: TypeAlias = Sequence[Node] | Sequence[Literal]
+TypedColumn: TypeAlias = tuple[list[Expression], Type]
 
 
 def is_listed(node: Node) -> bool:
@@ -73,6 +75,7 @@ class ConstantReader:
     def table(self, node: Node, name: str) -> Constants:
         """VALUES, UNNEST or GENERATE_SERIES in FROM."""
         names: list[str] | None = None
+        columns: Sequence[Values]
         match node:
             case exp.Values():
                 columns = self._rows(node, self.syntax.parts(node, "expressions"))
@@ -115,16 +118,16 @@ class ConstantReader:
                 raise self.syntax.refuse(item.node, _NOT_LISTED)
             found[id(item)] = columns[0]
         many = max([1, *map(len, found.values())])
-        columns = [
+        typed = [
             self._column(node, found[id(one)]) if id(one) in found else self._same(one, many)
             for one in items
         ]
         names = name_items(
             self.syntax, items, ["unnest" if id(i) in found else None for i in items]
         )
-        return self._made(node, names, columns, "")
+        return self._made(node, names, typed, "")
 
-    def _same(self, item: Item, many: int) -> tuple[list[Expression], Type]:
+    def _same(self, item: Item, many: int) -> TypedColumn:
         (value,) = [self.reader.checked(item.node)]
         return [value] * many, self.reader.check(value, item.node)
 
@@ -132,7 +135,7 @@ class ConstantReader:
         self,
         node: Node,
         names: Sequence[str],
-        columns: Sequence[tuple[list[Expression], Type]],
+        columns: Sequence[TypedColumn],
         source: str,
     ) -> Constants:
         if len(names) != len(columns) or not columns or not columns[0][0]:
@@ -176,7 +179,7 @@ class ConstantReader:
         rest = [[value, *column[1:]] for value, column in zip(inner, columns, strict=True)]
         return rest, names
 
-    def _column(self, node: Node, values: Values) -> tuple[list[Expression], Type]:
+    def _column(self, node: Node, values: Values) -> TypedColumn:
         """Values of one kind, and their type."""
         if values and isinstance(values[0], Literal):
             return list(values), Type(values[0].kind, nullable=False)  # type: ignore[arg-type]
@@ -211,8 +214,8 @@ class ConstantReader:
         if unit in _MONTHS and begin.day > 28:
             raise syntax.refuse(node, _MONTH_END)
         moments = list[dt.datetime]()
-        at = begin
-        while at < end or (shut and at == end):
+        at: dt.datetime | None = begin
+        while at is not None and (at < end or (shut and at == end)):
             moments.append(at)
             if len(moments) > MOST_LISTED:
                 raise syntax.refuse(node, _MANY)
@@ -228,8 +231,9 @@ class ConstantReader:
         text = amount.name if isinstance(amount, exp.Literal) else ""
         if name not in _MONTHS | _LENGTHS or not text.isdecimal() or not 0 < int(text) < 1 << 31:
             raise self.syntax.refuse(node, _NOT_LISTED)
-        for part in amount.args if amount is not None else ():
-            self.syntax.part(amount, part)
+        if amount is not None:
+            for part in amount.args:
+                self.syntax.part(amount, part)
         return int(text), name
 
 
@@ -237,14 +241,14 @@ _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _LENGTHS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86_400, "WEEK": 604_800}
 
 
-def _later(moment: dt.datetime, amount: int, unit: str) -> dt.datetime:
+def _later(moment: dt.datetime, amount: int, unit: str) -> dt.datetime | None:
     if unit in _MONTHS:
         found = months_later(moment, amount * _MONTHS[unit])
-        return dt.datetime.max if found is None else as_time(found)
+        return None if found is None else as_time(found)
     try:
         return moment + dt.timedelta(seconds=amount * _LENGTHS[unit])
     except OverflowError:
-        return dt.datetime.max
+        return None
 
 
 def _as(value: Expression, of: Type, kind: Kind) -> Expression:
@@ -254,7 +258,7 @@ def _as(value: Expression, of: Type, kind: Kind) -> Expression:
     return Literal(float(value.value), kind) if whole else Cast(value, kind)  # type: ignore[union-attr, arg-type]
 
 
-# --- SELECT from them, and UNION ALL ----------------------------------------------------------------
+# --- SELECT from them, and UNION ALL --------------------------------------------------------------
 
 
 def select_listed(syntax: Syntax, node: Node, source: Constants) -> Constants | None:
@@ -298,13 +302,13 @@ def stack_listed(syntax: Syntax, node: Node, above: Constants, below: Constants)
     return Constants(above.columns, tuple(rows), tuple(map(Type, kinds, nullable)))
 
 
-# --- joins ------------------------------------------------------------------------------------------
+# --- joins ----------------------------------------------------------------------------------------
 
 
 def join_constants(
     syntax: Syntax,
-    left: NamedRelation | Constants,
-    right: NamedRelation | Constants,
+    left: RowSource,
+    right: RowSource,
     node: Node,
     where: Sequence[Node] = (),
 ) -> NamedRelation:
@@ -504,7 +508,7 @@ def _before(
     (_, _, high, below), (low, above, _, _) = first, second
     if high is None or low is None:
         return False
-    return high < low or (high == low and (below or above))  # type: ignore[operator, no-any-return]
+    return high < low or (high == low and (below or above))  # type: ignore[operator]
 
 
 _FROM = {Function.EQUAL, Function.GREATER, Function.GREATER_EQUAL}

@@ -159,8 +159,8 @@ class RelationReader:
         """UNION, INTERSECT or EXCEPT of rows, UNION of answers: columns by position."""
         distinct = self.syntax.part(node, "distinct")
         left, right = (self.read(self.syntax.part(node, part)) for part in ("this", "expression"))
-        listed = isinstance(left, Constants) and isinstance(right, Constants) and distinct is False
-        if listed and isinstance(node, exp.Union):
+        every = distinct is False and isinstance(node, exp.Union)
+        if every and isinstance(left, Constants) and isinstance(right, Constants):
             return stack_listed(self.syntax, node, left, right)
         left, right = (
             self._as_answer(one, node) if isinstance(one, Constants) else one
@@ -194,7 +194,7 @@ class RelationReader:
         """The FROM of a subquery inside a condition, and what it has left of WHERE."""
         inner = self._with(select)
         found, where = inner._from(select, released=False)  # noqa: SLF001 - another one of us
-        if found is None or isinstance(found, Answer):
+        if not isinstance(found, NamedRelation | Public | Constants):
             raise self.syntax.refuse(select, _ANSWER_JOINED)
         return found, where
 

@@ -101,7 +101,7 @@ def join(
     return _in_order(joined, left)
 
 
-S = TypeVar("S", NamedRelation, Answer, Public, Constants)
+S = TypeVar("S", bound=NamedRelation | Answer | Public | Constants)
 
 
 def renamed(syntax: Syntax, found: S, words: Sequence[Word]) -> S:

@@ -242,8 +242,9 @@ class _Lateral:
 
         def meaning(node: exp.Column) -> Expression:
             found = plain.resolve(node)
-            many = isinstance(found, Column) and found.name in counted
-            return or_zero(found.name) if many else found
+            if isinstance(found, Column) and found.name in counted:
+                return or_zero(found.name)
+            return found
 
         reader = replace(plain, resolve=meaning)
         values = [one.read(reader) for one in outside]

@@ -1,6 +1,7 @@
 """Lists written into an expression, as what has the same meaning without them.
 
-    x = ANY(ARRAY['a', 'b']), LIST_CONTAINS(['a', 'b'], x), x IN UNNEST(['a', 'b'])    x IN ('a', 'b')
+    x = ANY(ARRAY['a', 'b']), LIST_CONTAINS(['a', 'b'], x)      x IN ('a', 'b')
+    x IN UNNEST(['a', 'b']), x IN (VALUES ('a'), ('b'))         x IN ('a', 'b')
     x LIKE ANY (ARRAY['a%', '%b'])                              x LIKE 'a%' OR x LIKE '%b'
     SPLIT(x, '/')[OFFSET(0)], (STRING_SPLIT(x, '/'))[1]         SPLIT_PART(x, '/', 1)
     ARRAY_AGG(x ORDER BY y LIMIT 1)[OFFSET(0)]                  FIRST(x ORDER BY y)

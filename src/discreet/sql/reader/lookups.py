@@ -106,8 +106,7 @@ class Lookups:
         join.conditions = self._conditions(join, where, select)
         if isinstance(join.right, Constants):
             return meets_some(self.syntax, join, node)
-        private = isinstance(join.right, NamedRelation)
-        theirs = rel.columns_of(join.right.relation) if private else ()
+        theirs = () if isinstance(join.right, Public) else rel.columns_of(join.right.relation)
         name = self.rows.fresh("exists", list(join.types), list(theirs))
         self.rows.relation, condition = join.matched(name)
         self.rows.types[name] = rel.columns_of(self.rows.relation)[name]

@@ -96,8 +96,8 @@ _PLACEHOLDER = said("""placeholder: a placeholder stands where a value belongs
     write the value itself""")
 _TABLE_FUNCTION = said("""table_function: a table function or a file stands in FROM
     only the tables of the dataset, and rows that are written out, can be asked about
-    write (VALUES ('a', 1), ('b', 2)) AS v(x, y), UNNEST(['a', 'b']) or GENERATE_SERIES(1, 9); more \
-    belongs in a public table""")
+    write (VALUES ('a', 1), ('b', 2)) AS v(x, y), UNNEST(['a', 'b']) or GENERATE_SERIES(1, 9); \
+    more belongs in a public table""")
 SAMPLE = said("""sample: the question samples rows
     sampling is part of the guarantee and not of the question
     leave TABLESAMPLE out; the price does not depend on the number of rows""")
