@@ -45,6 +45,7 @@ from discreet.sql.reader.syntax import (
     Syntax,
     Visible,
     Word,
+    has_aggregate,
     names_one,
     nearest,
     quoted,
@@ -227,6 +228,8 @@ class RelationReader:
         there is no FROM, and values are those of subqueries.
         """
         clause = self.syntax.part(node, "from_")
+        if clause is None and not any(one.find(exp.Query) for one in node.expressions):
+            raise self.syntax.refuse(node, NO_FROM)
         if clause is None:
             return None, None
         first = self.source(self.syntax.part(clause, "this"), 1)
@@ -461,16 +464,18 @@ def _joined_answer(*sides: Found | Applied) -> Refusal:
 
 
 def public_part(tree: Node, schema: Schema) -> Schema | None:
-    """The public tables, where a statement names no others and at least one; else None."""
+    """The public tables, where a statement names no others and some rows; else None."""
     given = {one.alias.lower() for one in tree.find_all(exp.CTE)}
-    used = {one.name.lower() for one in tree.find_all(exp.Table)} - given
+    tables = (one for one in tree.find_all(exp.Table) if isinstance(one.this, exp.Identifier))
+    used = {one.name.lower() for one in tables} - given
     public = {name: one for name, one in schema.tables.items() if isinstance(one, PublicTable)}
-    return Schema(public) if used and used <= {name.lower() for name in public} else None
+    written = used or tree.find(exp.Values, exp.Unnest, exp.GenerateSeries, exp.Explode)
+    return Schema(public) if written and used <= {name.lower() for name in public} else None
 
 
 def _is_constant(node: Node) -> bool:
     """Whether a SELECT has no FROM, and asks nothing of other rows."""
-    asked = any(one.find(exp.Query) for one in node.expressions)
+    asked = any(one.find(exp.Query) or has_aggregate(one) for one in node.expressions)
     return node.args.get("from_") is None and not asked
 
 

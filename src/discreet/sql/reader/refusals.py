@@ -129,7 +129,7 @@ NODES = {
             than by = ANY and <> ALL
             lists have no bound on their length
             write x IN ('a', 'b'), or x = ANY (ARRAY['a', 'b']); of the least or the largest of \
-            several values, x > LEAST(a, b)"""),
+            several values, x > LEAST(a, b); of people, id IN (SELECT person FROM ...)"""),
     ),
     "Overlaps": said("""clause: OVERLAPS of two periods
         engines disagree on periods that are empty or end at NULL
