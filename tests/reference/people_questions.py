@@ -314,13 +314,17 @@ def lateral(choose):
     """Rows beside what a subquery gives for each of them."""
     table = choose.one(sorted(PEOPLE))
     same = f"b.patient_id = a.{PEOPLE[table]}"
-    kept = choose.one(["CROSS JOIN LATERAL {} l", "LEFT JOIN LATERAL {} l ON TRUE", ", LATERAL {} l"])
+    kept = choose.one(
+        ["CROSS JOIN LATERAL {} l", "LEFT JOIN LATERAL {} l ON TRUE", ", LATERAL {} l"]
+    )
     if table == "visits":
         same += choose.one(["", " AND b.city = a.city"])
         later = choose.one(["", " AND b.day > a.day", " AND b.visit_id <> a.visit_id"])
     own = choose.one(["", " AND b.urgent", " AND b.age > 30"])
     order, many = choose.one(ORDERS), choose.one([1, 2, 4])
-    aggregate = choose.one(["COUNT(*)", "SUM(b.age)", "MAX(b.age) - MIN(b.age)", "2 * COUNT(b.age) + 1"])
+    aggregate = choose.one(
+        ["COUNT(*)", "SUM(b.age)", "MAX(b.age) - MIN(b.age)", "2 * COUNT(b.age) + 1"]
+    )
     inner = [
         f"(SELECT b.age AS v FROM visits b WHERE {same}{own} ORDER BY {order} LIMIT {many})",
         f"(SELECT {aggregate} AS v FROM visits b WHERE {same}{own})",
