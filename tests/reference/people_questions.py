@@ -151,9 +151,8 @@ def condition(choose, table, name, depth):
             *(["({n}.patient_id, {n}.visit_id) IN (SELECT patient, visit_id FROM tests)",
                "({n}.city, {n}.urgent) IN (('Haifa', TRUE), ('Austin', FALSE))",
                "({n}.city, {n}.age) IN (SELECT name, population FROM cities)",
-               "{n}.city IN (VALUES ('Haifa'), ('Bern'))", "NOT list_contains([27, 34], {n}.age)",
-               "EXISTS (SELECT 1 FROM (VALUES (20, 40), (60, 70)) x(a, b) "
-               "WHERE {n}.age BETWEEN x.a AND x.b)"]
+               "{n}.city IN (VALUES ('Haifa'), ('Haifa'))", "NOT list_contains([27, 34], {n}.age)",
+               "EXISTS (SELECT 1 FROM (VALUES (2, 4), (6, 70)) x(a, b) WHERE age > a AND age < b)"]
               if table == "visits" else [one]),
         ]
     ).format(n=name)  # fmt: skip
@@ -290,7 +289,8 @@ LISTS = [
     "(SELECT 'Austin' AS k, unnest([20, 48, 62]) AS v) x",
 ]
 MEETINGS = [
-    "x.k = a.city", "a.age >= x.v", "x.k = a.city AND a.age > x.v", "a.age >= x.v AND a.age < 2 * x.v",
+    "x.k = a.city", "a.age >= x.v", "x.k = a.city AND a.age > x.v",
+    "a.age >= x.v AND a.age < 2 * x.v",
     "a.age BETWEEN x.v AND x.v + 9", "upper(x.k) = upper(a.city)", "TRUE",
 ]  # fmt: skip
 
