@@ -202,9 +202,14 @@ class _Beside:
         return outer
 
     def _keys(self) -> list[Node]:
+        if self.node.args.get("kind"):
+            raise self.syntax.refuse_clause(self.node, "kind")
         group = self.node.args.get("group")
         if group is None:
             return []
+        for part, value in group.args.items():
+            if (value and part not in {"expressions", "all"}) or (part == "all" and value is False):
+                raise self.syntax.refuse_clause(group, part)
         if group.args.get("all"):
             return [one.node for one in self.items if not one.aggregates]
         named = {one.alias.lower(): one.node for one in self.items if one.alias}

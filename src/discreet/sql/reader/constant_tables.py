@@ -44,7 +44,7 @@ from discreet.sql.reader.refusals import said
 from discreet.sql.reader.select_list import Item, name_items, read_in_turn, read_items
 from discreet.sql.reader.syntax import NamedRelation, Node, Syntax, Visible, fresh
 
-MOST_LISTED = 4096
+MOST_LISTED = 1024
 """Rows of one list."""
 MOST_UNITED = 64
 """Rows of a list of which a private row may meet several."""

@@ -206,8 +206,8 @@ class _Lateral:
         inner = select.copy()
         right, _ = self.tables.sources(inner)
         pairs, rest = split(self.syntax, inner, right.columns, self.source.columns)
-        if not pairs:
-            raise self.syntax.refuse(select, _SHAPE)
+        if not pairs or any(one.find(exp.Window, exp.Query) for one in select.expressions):
+            raise self.syntax.refuse(select, _SHAPE)  # a window would be over other rows too
         keys = [here.copy() for here, _ in pairs]
         single = inner.args.get("group") is None and self._is_single(inner)
         calls = list[Node]()

@@ -147,7 +147,7 @@ def _element(node: Node) -> Node | None:
     if place is None:
         return None
     match of:
-        case exp.Split() if isinstance(of.expression, exp.Literal):
+        case exp.Split() if isinstance(of.expression, exp.Literal) and not of.args.get("limit"):
             return _part(of, place + 1)
         case exp.ArrayAgg() if place == 0:
             cut = isinstance(of.this, exp.Limit)
