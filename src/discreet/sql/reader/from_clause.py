@@ -15,10 +15,10 @@ from discreet.plan.row_counts import spread as spread_rows
 from discreet.plan.schema import PublicTable, Schema
 from discreet.sql.reader.aggregates import NeedsOneRowEach
 from discreet.sql.reader.beside_rows import count_beside, keep_public_rows
+from discreet.sql.reader.constant_joins import join_constants
 from discreet.sql.reader.constant_tables import (
     ConstantReader,
     is_listed,
-    join_constants,
     select_listed,
     stack_listed,
 )

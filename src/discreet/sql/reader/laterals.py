@@ -22,12 +22,8 @@ from sqlglot import exp
 from discreet.plan import relations as rel
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.row_counts import or_zero
-from discreet.sql.reader.constant_tables import (
-    ConstantReader,
-    beside_constants,
-    is_listed,
-    join_constants,
-)
+from discreet.sql.reader.constant_joins import beside_constants, join_constants
+from discreet.sql.reader.constant_tables import ConstantReader, is_listed
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.joins import (
     KEEP,

@@ -21,7 +21,7 @@ from discreet.plan import relations as rel
 from discreet.plan.expressions import Case, Column, Expression, Function, Literal, chain
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.row_counts import or_zero
-from discreet.sql.reader.constant_tables import equal_to_some, meets_some
+from discreet.sql.reader.constant_joins import equal_to_some, meets_some
 from discreet.sql.reader.expressions import ExpressionReader, column_among
 from discreet.sql.reader.joins import Condition, Constants, Public, RowJoin, holds, public_condition
 from discreet.sql.reader.refusals import NODES, said
