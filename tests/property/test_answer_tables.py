@@ -69,6 +69,11 @@ FIRSTS = [
 SETS = ["j", "ROLLUP (j)", "CUBE (j, n)", "GROUPING SETS ((j), ())", "GROUPING SETS ((n), (j))"]
 
 
+LISTED = [
+    "(SELECT * FROM (VALUES ('a', 3), ('b', 1.5), (NULL, 12)) t(x, y))",
+    "(SELECT 'a' AS x, unnest([2, 4]) AS y)",
+    "(SELECT 'a' AS x, 1 AS y UNION ALL SELECT 'b', 9)",
+]
 FIRST = " QUALIFY ROW_NUMBER() OVER (ORDER BY j, k) < 4"
 
 
@@ -125,6 +130,9 @@ def beside(draw):
         second = first.replace(" AS m", " * 2 AS m")
         second = f"SELECT k, j, m AS z FROM ({second}) WHERE m > 6"
         return f"SELECT k, j, n, z FROM ({first}) a {how} ({second}) b USING (k, j)"
+    if draw(st.booleans()):
+        listed = draw(st.sampled_from(LISTED))
+        return f"SELECT k, j, n, x, n * y AS z FROM ({first}) a {how} {listed} v ON n > y"
     on = draw(st.sampled_from(["CAST(k AS TEXT) = name", "n = population"]))
     value = draw(st.sampled_from(["n * 1.0 / population", "COALESCE(n, 0)"]))
     rest = draw(

@@ -62,6 +62,16 @@ QUESTIONS = [
     SELECT person, age FROM visits)""",
     "SELECT street, COUNT(*), SUM(amount), COUNT(DISTINCT person) FROM visits GROUP BY street",
     "SELECT width_bucket(amount, 0, 80, 4), MEDIAN(age), COUNT(*) FROM visits GROUP BY 1",
+    """SELECT x.v, COUNT(*), SUM(age) FROM visits JOIN (VALUES (0, 18), (10, 50), (18, 121))
+    AS x(v, w) ON age >= x.v AND age < x.w GROUP BY 1""",
+    """SELECT x.k, COUNT(DISTINCT person), AVG(amount) FROM visits JOIN (VALUES ('Haifa', 'h'),
+    ('Austin', 'a')) x(city, k) USING (city) GROUP BY 1""",
+    """SELECT l.k, SUM(l.v) FROM visits v CROSS JOIN LATERAL (VALUES ('age', v.age), ('two', 2))
+    AS l(k, v) GROUP BY 1""",
+    """SELECT city, COUNT(*), SUM(l.age) FROM visits v CROSS JOIN LATERAL (SELECT w.age FROM
+    visits w WHERE w.person = v.person ORDER BY w.age DESC LIMIT 2) l GROUP BY city""",
+    """SELECT COUNT(*), SUM(l.n) FROM visits v LEFT JOIN LATERAL (SELECT LEAST(COUNT(*), 9) AS n
+    FROM visits w WHERE w.person = v.person AND w.age > 18) l ON TRUE""",
     """SELECT city, COUNT(*), SUM(age) FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE
     w.person = v.person AND w.age > v.age) AND person NOT IN (SELECT person FROM visits WHERE
     street = 'b') GROUP BY city""",

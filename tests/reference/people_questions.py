@@ -110,7 +110,8 @@ def arrow(tables):
 
 def grow(choose):
     """The text of a question."""
-    return choose.one([rows_question, rows_question, joined, windowed, summed])(choose)
+    shapes = [rows_question, rows_question, joined, windowed, summed, written, lateral]
+    return choose.one(shapes)(choose)
 
 
 def rows_question(choose):
@@ -149,7 +150,9 @@ def condition(choose, table, name, depth):
             scalar(choose, table, name, depth),
             *(["({n}.patient_id, {n}.visit_id) IN (SELECT patient, visit_id FROM tests)",
                "({n}.city, {n}.urgent) IN (('Haifa', TRUE), ('Austin', FALSE))",
-               "({n}.city, {n}.age) IN (SELECT name, population FROM cities)"]
+               "({n}.city, {n}.age) IN (SELECT name, population FROM cities)",
+               "{n}.city IN (VALUES ('Haifa'), ('Haifa'))", "NOT list_contains([27, 34], {n}.age)",
+               "EXISTS (SELECT 1 FROM (VALUES (2, 4), (6, 70)) x(a, b) WHERE age > a AND age < b)"]
               if table == "visits" else [one]),
         ]
     ).format(n=name)  # fmt: skip
@@ -277,3 +280,67 @@ def summed(choose):
             f"SELECT COUNT(*) FROM patients WHERE id IN (SELECT patient_id FROM ({many}))",
         ]
     )
+
+
+LISTS = [
+    "(VALUES ('Haifa', 1), ('Austin', 2)) x(k, v)",
+    "(VALUES ('Haifa', 1), ('Haifa', 30), (NULL, 40)) x(k, v)",
+    "(SELECT 'Haifa' AS k, 20 AS v UNION ALL SELECT 'Bern', 60) x",
+    "(SELECT 'Austin' AS k, unnest([20, 48, 62]) AS v) x",
+]
+MEETINGS = [
+    "x.k = a.city", "a.age >= x.v", "x.k = a.city AND a.age > x.v",
+    "a.age >= x.v AND a.age < 2 * x.v",
+    "a.age BETWEEN x.v AND x.v + 9", "upper(x.k) = upper(a.city)", "TRUE",
+]  # fmt: skip
+
+
+def written(choose):
+    """Rows of a table beside rows that the question writes out."""
+    listed, on = choose.one(LISTS), choose.one(MEETINGS)
+    where = choose.one(["", " WHERE a.urgent", " WHERE x.v > 20"])
+    how = choose.one(["JOIN", "LEFT JOIN", "SEMI JOIN", "ANTI JOIN", "first"])
+    if how in {"SEMI JOIN", "ANTI JOIN"}:
+        return f"SELECT COUNT(*), SUM(a.age) FROM visits a {how} {listed} ON {on}"
+    rows = f"visits a {how} {listed} ON {on}"
+    if how == "first":
+        rows = f"{listed} JOIN visits a ON {on}"
+    head = choose.one(["", "x.v, ", "x.k, "])
+    values = f"{head}COUNT(*), COUNT(x.v), SUM(a.age)"
+    return f"SELECT {values} FROM {rows}{where}" + " GROUP BY 1" * bool(head)
+
+
+def lateral(choose):
+    """Rows beside what a subquery gives for each of them."""
+    table = choose.one(sorted(PEOPLE))
+    same = f"b.patient_id = a.{PEOPLE[table]}"
+    kept = choose.one(
+        ["CROSS JOIN LATERAL {} l", "LEFT JOIN LATERAL {} l ON TRUE", ", LATERAL {} l"]
+    )
+    if table == "visits":
+        same += choose.one(["", " AND b.city = a.city"])
+        later = choose.one(["", " AND b.day > a.day", " AND b.visit_id <> a.visit_id"])
+    own = choose.one(["", " AND b.urgent", " AND b.age > 30"])
+    order, many = choose.one(ORDERS), choose.one([1, 2, 4])
+    aggregate = choose.one(
+        ["COUNT(*)", "SUM(b.age)", "MAX(b.age) - MIN(b.age)", "2 * COUNT(b.age) + 1"]
+    )
+    inner = [
+        f"(SELECT b.age AS v FROM visits b WHERE {same}{own} ORDER BY {order} LIMIT {many})",
+        f"(SELECT {aggregate} AS v FROM visits b WHERE {same}{own})",
+        f"(SELECT urgent AS u, COUNT(*) AS v FROM visits b WHERE {same}{own} GROUP BY urgent)",
+        f"(SELECT DISTINCT b.age AS v FROM visits b WHERE {same}{own})",
+    ]
+    if table == "visits":
+        inner += [
+            f"(SELECT b.age AS v FROM visits b WHERE {same}{own}{later})",
+            "(VALUES (a.age), (a.visit_id % 50), (7))",
+            "(SELECT a.age + 1 WHERE a.urgent)",
+        ]
+    text = choose.one(inner)
+    if " v FROM" not in text:
+        kept = kept.replace(" l", " l(v)")
+    clamped = "LEAST(GREATEST(l.v, -50), 500)"
+    values = choose.one([f"COUNT(*), COUNT(l.v), SUM({clamped})", "l.v > 2, COUNT(*)"])
+    rows = f"{table} a{'' if kept.startswith(',') else ' '}{kept.format(text)}"
+    return f"SELECT {values} FROM {rows}" + " GROUP BY 1" * values.startswith("l.v")

@@ -27,6 +27,7 @@ from discreet.plan.relations import (
 from discreet.plan.released_tables import (
     AnswerTable,
     ComputedTable,
+    ConstantRows,
     FilteredTable,
     JoinedTables,
     PublicRows,
@@ -72,6 +73,9 @@ def table_lines(table) -> list[str]:
             return [f"answer {place}"]
         case PublicRows(of):
             return [f"public {of.name}"]
+        case ConstantRows(names, rows):
+            listed = ("(" + ", ".join(map(expression_text, row)) + ")" for row in rows)
+            return [f"rows {', '.join(names)}: {', '.join(listed)}"]
         case ComputedTable(source, outputs):
             return [*table_lines(source), f"compute {', '.join(map(named, outputs))}"]
         case FilteredTable(source, condition):

@@ -46,7 +46,7 @@ from discreet.plan.query import Query
 from discreet.plan.relations import Relation
 from discreet.plan.schema import PersonPeriod, Schema, Table
 from discreet.privacy import Neighbours, Pure
-from discreet.sql.reader.read import read, read_public, reads_clock, split_version
+from discreet.sql.reader.read import read, read_public, reads_clock, split_version, writes_rows
 from discreet.workload.online import OnlineState
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ class LocalBackend(QuestionBackend):
         """The answer to a question about public tables alone; None where it is another."""
         del priced  # whatever was offered, it is free
         tables = self.data_store.tables
-        if not isinstance(text, str) or not tables.has_public:
+        if not isinstance(text, str) or not (tables.has_public or writes_rows(text)):
             return None
         table = _read(tables, self.scope, text, read_public)
         if table is None:  # it names others
@@ -275,6 +275,8 @@ def _bound(table: released.ReleasedTable, leaves: Mapping[str, _Size]) -> _Size:
     match table:
         case released.PublicRows(of):
             return leaves[of.name]
+        case released.ConstantRows(_, listed):
+            return len(listed), None
         case released.JoinedTables():
             rows, key = _bound_join(table, *below)
             return check_rows(rows), key

@@ -76,6 +76,7 @@ _NODES: Final[Mapping[str, type]] = MappingProxyType(
         "AnswerWindow": released.AnswerWindow,
         "AnswerTable": released.AnswerTable,
         "PublicRows": released.PublicRows,
+        "ConstantRows": released.ConstantRows,
         "ComputedTable": released.ComputedTable,
         "FilteredTable": released.FilteredTable,
         "WindowedTable": released.WindowedTable,

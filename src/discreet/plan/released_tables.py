@@ -2,6 +2,7 @@
 
     AnswerTable      the released rows of one grouped question: its keys and aggregates
     PublicRows       the rows of a public table
+    ConstantRows     rows that the question writes out
     ComputedTable    new columns of each row
     FilteredTable    the rows for which a condition is true
     WindowedTable    further columns, each computed over a window of rows
@@ -216,6 +217,25 @@ class PublicRows(_Table):
 
 
 @dataclass(frozen=True, slots=True)
+class ConstantRows(_Table):
+    """Rows that the question writes out, as VALUES does; their values name no columns."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[Expression, ...], ...]
+
+    def __post_init__(self) -> None:
+        found = []
+        for name, values in zip(self.names, zip(*self.rows, strict=True), strict=True):
+            types = [infer(one, {}) for one in values]
+            kind = common_kind(types, "a column of VALUES")
+            found.append((name, Type(kind, any(of.nullable for of in types))))
+        self._settle(found)
+
+    def check(self, queries: tuple[Query, ...]) -> None:
+        """Nothing to check: it stands in the question."""
+
+
+@dataclass(frozen=True, slots=True)
 class ComputedTable(_Table):
     """Rows with new columns, each a function of the old ones."""
 
@@ -355,6 +375,7 @@ class SortedTable(_Table):
 ReleasedTable: TypeAlias = (
     AnswerTable
     | PublicRows
+    | ConstantRows
     | ComputedTable
     | FilteredTable
     | WindowedTable
@@ -382,6 +403,8 @@ def is_single(table: ReleasedTable, queries: tuple[Query, ...], *, surely: bool)
     match table:
         case AnswerTable(place):
             return queries[place].sets == ((),)
+        case ConstantRows(_, rows):
+            return len(rows) == 1
         case RegroupedTable(_, keys, _):
             return not keys
         case SortedTable(source, _, limit, offset):
@@ -425,7 +448,7 @@ def sources_of(table: ReleasedTable, questions: Sequence[Query]) -> Sources:
         case AnswerTable(place):
             own = {one.name for one in questions[place].aggregates}
             found = {n: frozenset({(place, n)} if n in own else ()) for n in table.columns}
-        case PublicRows():
+        case PublicRows() | ConstantRows():
             found = dict.fromkeys(table.columns, frozenset())
         case ComputedTable(_, outputs):
             found = {one.name: behind(one.expression) for one in outputs}

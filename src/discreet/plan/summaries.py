@@ -8,13 +8,13 @@ equal in those can stand for one another.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from typing import assert_never
 
 from discreet.errors import InputError
-from discreet.plan.expressions import Expression, Literal
+from discreet.plan.expressions import Column, Expression, Literal
 from discreet.plan.functions import either
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.typing import infer
@@ -152,7 +152,7 @@ def summary_type(aggregate: PersonAggregate, scope: Mapping[str, Type]) -> Type:
             why="only rows can be counted without one, and the first of them has an order",
             fix="name the column, and what rows are ordered by",
         )
-    of = infer(aggregate.argument, scope)
+    of = _known(aggregate.argument, aggregate.summary, scope)
     match aggregate.summary:
         case Summary.COUNT:
             return Type(Kind.INTEGER, nullable=False, range=_SOME)
@@ -172,6 +172,18 @@ def summary_type(aggregate: PersonAggregate, scope: Mapping[str, Type]) -> Type:
             return Type(Kind.REAL, nullable=True, range=variance_range(of, aggregate.summary))
         case _:
             assert_never(aggregate.summary)
+
+
+def _known(argument: Expression, summary: Summary, scope: Mapping[str, Type]) -> Type:
+    """The type of an argument; of a column with one open end, as a count has, with the other."""
+    of = infer(argument, scope)
+    if isinstance(argument, Column) and summary in _OPEN and of.kind is Kind.INTEGER:
+        return replace(of, range=scope[argument.name].range)
+    return of
+
+
+_OPEN = {Summary.MIN, Summary.MAX, Summary.FIRST, Summary.SUM}
+"""Summaries of whole numbers of which one end of the range holds where the other is open."""
 
 
 def _check_level(aggregate: PersonAggregate) -> None:

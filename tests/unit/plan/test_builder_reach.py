@@ -76,6 +76,7 @@ BUILT = {
 
 REASONS = {
     "MatchPublic": "conditions IN (SELECT ... FROM a public table): ask .sql(), or .join the table",
+    "ConstantRows": "answers beside rows that are written out: ask .sql(), or write a case()",
     "PublicRows": "answers beside the rows of a public table: ask .sql(), or join what is released",
 }
 

@@ -33,6 +33,7 @@ from discreet.plan.summaries import (
     WindowFunction,
     summary_type,
 )
+from discreet.plan.typing import infer
 from visits import EachRow, schema
 
 VISITS, CITIES = schema().tables["visits"], schema().tables["cities"]
@@ -103,6 +104,26 @@ def test_a_summary_of_a_persons_rows_has_a_type(summary, column, kind, range_):
     found = summary_type(PersonAggregate("n", summary, column and Column(column)), SCOPE)
     assert (found.kind, found.range) == (kind, range_)
     assert found.nullable is (summary not in {Summary.COUNT, Summary.COUNT_DISTINCT})
+
+
+OPEN = Type(Kind.INTEGER, nullable=False, range=Range(0, 2**63 - 1))
+
+
+@pytest.mark.parametrize(
+    ("summary", "range_"),
+    [
+        *((one, OPEN.range) for one in (Summary.MIN, Summary.MAX, Summary.SUM, Summary.FIRST)),
+        *((one, None) for one in (Summary.MEAN, Summary.MEDIAN)),
+    ],
+)
+def test_a_summary_of_counts_is_not_below_0_and_has_no_end_above(summary, range_):
+    """The mean of values without an end above has no bounds that noise could be made for."""
+    by = (RowOrder(Column("n")),) if summary is Summary.FIRST else ()
+    found = summary_type(PersonAggregate("m", summary, Column("n"), by=by), {"n": OPEN})
+    assert found.range == range_
+    if range_ is not None:
+        held = Call(Function.LEAST, (Column("m"), Literal(30, Kind.INTEGER)))
+        assert infer(held, {"m": found}).range == Range(0, 30)
 
 
 @pytest.mark.parametrize("summary", [Summary.SUM, Summary.MEAN])

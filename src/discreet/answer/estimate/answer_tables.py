@@ -234,6 +234,8 @@ def _rows(table: released.ReleasedTable, groups: Sequence[int], public: Mapping[
     match table:
         case released.PublicRows(of):
             return public[of.name]
+        case released.ConstantRows(_, listed):
+            return len(listed)
         case released.AnswerTable(place):
             return groups[place]
         case released.JoinedTables() if not table.equates:

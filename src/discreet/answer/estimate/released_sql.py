@@ -64,6 +64,11 @@ def render_table(table: released.ReleasedTable, *, top: bool = True) -> str:
                 f" FROM {DefaultEngine.dialect.identifier(public_name(of.name))}"
                 f" CROSS JOIN {DRAWS} AS d"
             )
+        case released.ConstantRows(_, rows):
+            return (
+                f"SELECT d._draw, _at, _at AS _id, {_names(table)} FROM (VALUES {_listed(rows)})"
+                f" AS v(_at, {_names(table)}) CROSS JOIN {DRAWS} AS d"
+            )
         case released.ComputedTable(source, outputs):
             parts = [_named(_text(one.expression, source), one.name) for one in outputs]
             return f"SELECT {', '.join([_ROW, *parts])} FROM ({render_table(source, top=top)})"
@@ -88,6 +93,12 @@ def render_table(table: released.ReleasedTable, *, top: bool = True) -> str:
 
 def _text(expression: Expression, source: released.ReleasedTable) -> str:
     return _DIALECT.render(expression, source.columns)
+
+
+def _listed(rows: Sequence[Sequence[Expression]]) -> str:
+    """Rows of constants, after their places."""
+    texts = ([_DIALECT.render(one, {}) for one in row] for row in rows)
+    return ", ".join(f"({at}, {', '.join(row)})" for at, row in enumerate(texts))
 
 
 def _named(text: str, name: str) -> str:

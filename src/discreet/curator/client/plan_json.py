@@ -39,7 +39,7 @@ _NODES: Final = {
         *(ex.Literal, ex.Column, ex.Call, ex.Case, ex.Cast, ex.IsIn, ex.Like, ex.Truncate),
         *(tables.AnswerTable, tables.ComputedTable, tables.FilteredTable, tables.WindowedTable),
         *(tables.AnswerWindow, tables.RegroupedTable, tables.JoinedTables, tables.StackedTables),
-        *(tables.SortedTable, tables.PublicRows),
+        *(tables.SortedTable, tables.PublicRows, tables.ConstantRows),
     )
 }
 _ENUMS: Final = {

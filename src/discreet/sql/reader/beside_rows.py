@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from discreet.sql.reader.joins import Public
+from discreet.sql.reader.constant_tables import is_listed
+from discreet.sql.reader.joins import Constants, Public
 from discreet.sql.reader.refusals import said
 from discreet.sql.reader.select_list import Item
 from discreet.sql.reader.syntax import (
@@ -47,10 +48,11 @@ def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
         return None
     kept, met = (first.this, joins[0].this)[:: 1 if side == "LEFT" else -1]
     # Names alone: a subquery would be read here and again in its place, twice as often per level.
-    if not all(isinstance(one, exp.Table) and not one.args.get("pivots") for one in (kept, met)):
+    named = [isinstance(one, exp.Table) and not one.args.get("pivots") for one in (kept, met)]
+    if not named[1] or not (named[0] or is_listed(kept)):
         return None
     public, private = tables.source(kept, 1), tables.source(met, 2)
-    if not isinstance(private, NamedRelation) or not isinstance(public, Public):
+    if not isinstance(private, NamedRelation) or not isinstance(public, Public | Constants):
         return None
     beside = _Beside(tables.syntax, node)
     if not beside.keys or not all(beside.is_of(key, public.columns) for key in beside.keys):
@@ -58,10 +60,11 @@ def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
     where = node.args.get("where")
     if where is not None and not beside.is_of(where, public.columns):
         raise tables.syntax.refuse(where, _FILTERED)
-    named = {key.name.lower(): key for key in beside.keys if isinstance(key, exp.Column)}
+    known = {key.name.lower(): key for key in beside.keys if isinstance(key, exp.Column)}
     renamed = kept.alias_column_names
-    whole = not renamed and {name.lower() for name in public.table.key} <= named.keys()
-    by = [named[name.lower()] for name in public.table.key] if whole else beside.keys
+    key = public.table.key if isinstance(public, Public) and not renamed else ()
+    whole = key and {name.lower() for name in key} <= known.keys()
+    by = [known[name.lower()] for name in key] if whole else beside.keys
 
     def value(call: Node, found: Node) -> Node:
         """What an aggregate is, beside public rows that may meet nobody."""
@@ -199,9 +202,14 @@ class _Beside:
         return outer
 
     def _keys(self) -> list[Node]:
+        if self.node.args.get("kind"):
+            raise self.syntax.refuse_clause(self.node, "kind")
         group = self.node.args.get("group")
         if group is None:
             return []
+        for part, value in group.args.items():
+            if (value and part not in {"expressions", "all"}) or (part == "all" and value is False):
+                raise self.syntax.refuse_clause(group, part)
         if group.args.get("all"):
             return [one.node for one in self.items if not one.aggregates]
         named = {one.alias.lower(): one.node for one in self.items if one.alias}

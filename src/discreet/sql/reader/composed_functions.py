@@ -82,6 +82,12 @@ _NAMES = {
     "%A": (Function.WEEKDAY, _DAYS, None),
     "%a": (Function.WEEKDAY, _DAYS, 3),
 }
+_TO_CHAR_NAMES = {
+    "FMMonth": _NAMES["%B"],
+    "Mon": _NAMES["%b"],
+    "FMDay": _NAMES["%A"],
+    "Dy": _NAMES["%a"],
+}
 _SHORTHANDS = {"%F": "%Y-%m-%d", "%T": "%H:%M:%S", "%x": "%Y-%m-%d", "%X": "%H:%M:%S"}
 
 
@@ -89,13 +95,13 @@ def _formatted(
     parts: Mapping[str, tuple[Function, int]], plain: str, reader: "ExpressionReader", node: Node
 ) -> Expression:
     """A date as a text: the parts that a format names, and what stands between them."""
-    names = _NAMES if parts is _STRFTIME else {}
+    names = _NAMES if parts is _STRFTIME else _TO_CHAR_NAMES
     known = sorted([*parts, *names], key=len, reverse=True)
     given = [reader.syntax.part(node, "this"), reader.syntax.part(node, "format")]
     if isinstance(given[0], exp.Literal):  # STRFTIME('%Y', day), as in SQLite
         given.reverse()
     of, form = reader.read(given[0]), reader.text(given[1], "the format of a date")
-    for short, long in _SHORTHANDS.items() if names else ():
+    for short, long in _SHORTHANDS.items() if names is _NAMES else ():
         form = form.replace(short, long)
     pieces = re.findall("|".join([*map(re.escape, known), plain]), form)
     if not form or "".join(pieces) != form:
@@ -211,7 +217,8 @@ def _clock(kind: Kind, reader: "ExpressionReader", _: Node) -> Expression:
 
 
 _FORMAT = said("""argument: a format of dates that is not known
-    formats are made of %Y %m %d %H %M %S %y %j %u %V %B %b %A %a, or of YYYY MM DD HH24 MI SS Q
+    formats are made of %Y %m %d %H %M %S %y %j %u %V %B %b %A %a, \
+    or of YYYY MM DD HH24 MI SS Q Mon Dy FMMonth FMDay
     write STRFTIME(d, '%Y-%m') or TO_CHAR(d, 'YYYY-MM')""")
 DIGITS = said("""argument: more than 15 decimals, or more than there are digits in all
     a double has no more

@@ -31,7 +31,7 @@ from discreet.plan.expressions import (
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.summaries import expect
 from discreet.plan.typing import infer, unlisted
-from discreet.sql.reader import times
+from discreet.sql.reader import times, zones
 from discreet.sql.reader.functions import FUNCTIONS, KNOWN_FUNCTIONS
 from discreet.sql.reader.literals import read_literal, read_moment
 from discreet.sql.reader.refusals import FUNCTIONS as INSTEAD
@@ -297,7 +297,13 @@ def _compare(function: Function, reader: ExpressionReader, node: Node) -> Expres
             return times.read_longer(reader, function, *sides)
         case [True, False]:
             return times.read_longer(reader, MIRRORED[function], *sides[::-1])
-    return call(function, *(times.read_clocks(reader, sides) or _comparable(reader, sides)))
+    return call(function, *_compared(reader, sides))
+
+
+def _compared(reader: ExpressionReader, nodes: list[Node]) -> list[Expression]:
+    """Instants, times of a day, or other values of one kind."""
+    known = zones.read_instants(reader, nodes) or times.read_clocks(reader, nodes)
+    return known or _comparable(reader, nodes)
 
 
 _NO = Literal(value=False, kind=Kind.BOOLEAN)
@@ -346,7 +352,7 @@ def _between(reader: ExpressionReader, node: Node) -> Expression:
         longer = partial(times.read_longer, reader)
         sides = (longer(one, parts[0], end) for one, end in zip(ends, parts[1:], strict=True))
         return call(Function.AND, *sides)
-    value, low, high = times.read_clocks(reader, parts) or _comparable(reader, parts)
+    value, low, high = _compared(reader, parts)
     return call(ends[0], value, low) & call(ends[1], value, high)
 
 
@@ -448,6 +454,7 @@ RULES: dict[type[Node], Rule] = {
     exp.Like: _like,
     exp.ILike: _like,
     exp.Escape: _escape,
+    exp.AtTimeZone: zones.read_local,
     exp.Case: _case,
     exp.If: _if,
 }

@@ -3,19 +3,27 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from sqlglot import exp
 
 from discreet.errors import QueryRefused
 from discreet.plan.answer_program import Program
 from discreet.plan.relations import Relation, Scan
-from discreet.plan.released_tables import PublicRows
+from discreet.plan.released_tables import ConstantRows, PublicRows
 from discreet.plan.row_counts import spread as spread_rows
 from discreet.plan.schema import PublicTable, Schema
 from discreet.sql.reader.aggregates import NeedsOneRowEach
 from discreet.sql.reader.beside_rows import count_beside, keep_public_rows
-from discreet.sql.reader.joins import Public, RowSource, is_loose, join
+from discreet.sql.reader.constant_joins import join_constants
+from discreet.sql.reader.constant_tables import (
+    ConstantReader,
+    is_listed,
+    select_listed,
+    stack_listed,
+)
+from discreet.sql.reader.joins import Constants, Public, RowSource, is_loose, join, renamed
+from discreet.sql.reader.laterals import RELEASED, Applied, apply, is_applied
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal, said
 from discreet.sql.reader.released_select import (
     Released,
@@ -37,7 +45,7 @@ from discreet.sql.reader.syntax import (
     Syntax,
     Visible,
     Word,
-    check_name,
+    has_aggregate,
     names_one,
     nearest,
     quoted,
@@ -45,9 +53,8 @@ from discreet.sql.reader.syntax import (
     where_parts,
 )
 
-Rows: TypeAlias = NamedRelation | Answer
-Found: TypeAlias = NamedRelation | Public | Answer
-S = TypeVar("S", Rows, Found)
+Rows: TypeAlias = NamedRelation | Answer | Constants
+Found: TypeAlias = Rows | Public
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +72,18 @@ class RelationReader:
         found = self.read(node, whole=True)
         if isinstance(found, Answer):
             return found
-        raise self.syntax.refuse(node, _UNION_OUTPUT)
+        raise self.syntax.refuse(node, NO_FROM if isinstance(found, Constants) else _UNION_OUTPUT)
 
     def read(self, node: Node, *, whole: bool = False) -> Rows:
         """A SELECT, a UNION ALL, or either in parentheses."""
         inner = self._with(node)
         match node:
+            case exp.Select() if _is_constant(node):
+                return ConstantReader(self.syntax).select(node)
             case exp.Select():
                 return inner.select(node, whole=whole)
+            case exp.Values():
+                return ConstantReader(self.syntax).table(node, "")
             case exp.Subquery():
                 return inner.read(self.syntax.part(node, "this"), whole=whole)
             case exp.Union() | exp.Except() | exp.Intersect():
@@ -89,6 +100,11 @@ class RelationReader:
         if instead is not None:
             return self.instead(node, instead, whole=whole)
         source, where = self._from(node)
+        if isinstance(source, Constants):
+            listed = None if whole else select_listed(self.syntax, node, source)
+            if listed is not None:
+                return listed
+            source = self._as_answer(source, node)
         if isinstance(source, Answer) and is_simple(node, source):
             return SelectOver(self.syntax, node, source).read()
         if isinstance(source, Answer):
@@ -132,7 +148,7 @@ class RelationReader:
     def subquery(self, node: Node) -> Rows:
         """A subquery inside an expression."""
         found = self.read(node)
-        return self._impersonal(found, node) if isinstance(found, Answer) else found
+        return found if isinstance(found, NamedRelation) else self._as_answer(found, node)
 
     def _impersonal(self, answer: Answer, node: Node) -> Answer:
         """Refuse to compute with groups that are one person's each."""
@@ -144,6 +160,13 @@ class RelationReader:
         """UNION, INTERSECT or EXCEPT of rows, UNION of answers: columns by position."""
         distinct = self.syntax.part(node, "distinct")
         left, right = (self.read(self.syntax.part(node, part)) for part in ("this", "expression"))
+        every = distinct is False and isinstance(node, exp.Union)
+        if every and isinstance(left, Constants) and isinstance(right, Constants):
+            return stack_listed(self.syntax, node, left, right)
+        left, right = (
+            self._as_answer(one, node) if isinstance(one, Constants) else one
+            for one in (left, right)
+        )
         if isinstance(left, Answer) and isinstance(right, Answer) and isinstance(node, exp.Union):
             sides = [program_of(self._impersonal(one, node)) for one in (left, right)]
             return stack_answers(self.syntax, node, *sides, distinct=distinct is not False)
@@ -164,7 +187,7 @@ class RelationReader:
     def rows(self, node: Node, otherwise: Refusal) -> NamedRelation:
         """A subquery that has to give rows."""
         found = self.read(node)
-        if isinstance(found, Answer):
+        if not isinstance(found, NamedRelation):
             raise self.syntax.refuse(node, otherwise)
         return found
 
@@ -172,7 +195,7 @@ class RelationReader:
         """The FROM of a subquery inside a condition, and what it has left of WHERE."""
         inner = self._with(select)
         found, where = inner._from(select, released=False)  # noqa: SLF001 - another one of us
-        if not isinstance(found, NamedRelation | Public):
+        if not isinstance(found, NamedRelation | Public | Constants):
             raise self.syntax.refuse(select, _ANSWER_JOINED)
         return found, where
 
@@ -205,19 +228,19 @@ class RelationReader:
         there is no FROM, and values are those of subqueries.
         """
         clause = self.syntax.part(node, "from_")
-        if clause is None and any(one.find(exp.Query) for one in node.expressions):
-            return None, None
-        if clause is None:
+        if clause is None and not any(one.find(exp.Query) for one in node.expressions):
             raise self.syntax.refuse(node, NO_FROM)
+        if clause is None:
+            return None, None
         first = self.source(self.syntax.part(clause, "this"), 1)
         joins = self.syntax.parts(node, "joins")
-        names, rest = [first.columns[0].source], list[Found]()
+        names, rest = [first.columns[0].source], list[Found | Applied]()
         for number, one in enumerate(joins, start=2):
-            rest.append(self.source(self.syntax.part(one, "this"), number))
+            rest.append(self._next_source(self.syntax.part(one, "this"), number))
             names.append(self._new_name(names, rest[-1].columns[0].source, one))
         if not any(isinstance(one, NamedRelation) for one in (first, *rest)) and released:
             return self._released(node, first, list(zip(rest, joins, strict=True))), None
-        waiting = list[tuple[RowSource, Node]]()
+        waiting = list[tuple[RowSource | Applied, Node]]()
         for right, one in zip(rest, joins, strict=True):
             if isinstance(first, Answer) or isinstance(right, Answer):
                 raise self.syntax.refuse(one, _joined_answer(first, right))
@@ -226,29 +249,37 @@ class RelationReader:
         return self._rows(node, first, waiting, names)
 
     def _rows(
-        self, node: Node, source: RowSource, waiting: list[tuple[RowSource, Node]], names: list[str]
+        self,
+        node: Node,
+        source: RowSource,
+        waiting: list[tuple[RowSource | Applied, Node]],
+        names: list[str],
     ) -> tuple[RowSource, list[Node] | None]:
         """Private rows, joined with each other and with public tables."""
-        joins = [one for _, one in waiting]
+        joins = [one for right, one in waiting if isinstance(right, NamedRelation | Public)]
         where = where_parts(self.syntax, node) if any(map(is_loose, joins)) else None
         if where is not None and any(one.text("side") in {"RIGHT", "FULL"} for one in joins):
             raise self.syntax.refuse(node, _COMMA_OUTER)
         while waiting:
             right, one = waiting.pop(self._next(source, waiting, where))
+            if isinstance(right, Applied):
+                source = apply(self, source, one, right.columns[0].source)
+                continue
             used = self._joining(source, right, where or []) if is_loose(one) else []
-            source = join(self.syntax, source, right, one, used)
+            listed = isinstance(source, Constants) or isinstance(right, Constants)
+            source = (join_constants if listed else join)(self.syntax, source, right, one, used)
             where = where if where is None else [c for c in where if c not in used]
-        if isinstance(source, Public):
+        if not isinstance(source, NamedRelation):
             return source, where
         place = {name: at for at, name in enumerate(["(using)", *names])}
         ordered = sorted(source.columns, key=lambda column: place[column.source])
         return replace(source, columns=tuple(ordered)), where
 
     def _released(
-        self, node: Node, first: Found, rest: list[tuple[Found, Node]]
-    ) -> Answer | Released:
+        self, node: Node, first: Found, rest: list[tuple[Found | Applied, Node]]
+    ) -> Answer | Constants | Released:
         """Answers and public tables in FROM; one answer alone stays what it is."""
-        if isinstance(first, Answer) and not rest:
+        if isinstance(first, Answer | Constants) and not rest:
             return first
         taken: set[str] = set()
         found = side_by_side(self._as_answer(first, node), 1, taken)
@@ -257,22 +288,32 @@ class RelationReader:
             found = join_answers(self.syntax, found, beside, one)
         return found
 
-    def _as_answer(self, found: Found, node: Node) -> Answer:
-        """Released rows; a public table is its rows, about nobody and for nothing."""
+    def _as_answer(self, found: Found | Applied, node: Node) -> Answer:
+        """Released rows; public and written rows are about nobody, and for nothing."""
+        if isinstance(found, Applied):
+            raise self.syntax.refuse(node, RELEASED)
         if isinstance(found, Answer):
             return self._impersonal(found, node)
+        if isinstance(found, Constants):
+            names = tuple(one.column for one in found.columns)
+            return Answer(Program((), ConstantRows(names, found.rows)), found.columns)
         assert isinstance(found, Public)  # noqa: S101 - narrowing: see `_from`
         program = Program((), PublicRows(found.table))
         return Answer(program, found.columns)
 
     def _next(
-        self, source: RowSource, waiting: list[tuple[RowSource, Node]], where: list[Node] | None
+        self,
+        source: RowSource,
+        waiting: list[tuple[RowSource | Applied, Node]],
+        where: list[Node] | None,
     ) -> int:
         """The first table that can be joined now; those of inner joins may come in any order."""
         for at, (right, one) in enumerate(waiting):
-            both_public = isinstance(source, Public) and isinstance(right, Public)
-            loose = is_loose(one)
-            if not both_public and (not loose or self._joining(source, right, where or [])):
+            if isinstance(right, Applied):  # which looks at all that stand before it
+                return 0
+            private = isinstance(source, NamedRelation) or isinstance(right, NamedRelation)
+            met = not is_loose(one) or isinstance(source, Constants) or isinstance(right, Constants)
+            if private and (met or self._joining(source, right, where or [])):
                 return at
             if one.text("side") or one.text("kind") in {"SEMI", "ANTI"}:
                 return 0
@@ -303,11 +344,22 @@ class RelationReader:
         )
         raise self.syntax.refuse(node, what)
 
+    def _next_source(self, node: Node, number: int) -> Found | Applied:
+        """A source of FROM after the first, which may look at those before it."""
+        if not is_applied(node):
+            return self.source(node, number)
+        alias = node.args.get("alias")
+        name = alias.name if alias is not None and alias.name else f"(lateral {number})"
+        return Applied((Visible("", "", name),))
+
     def source(self, node: Node, number: int) -> Found:
         """A table, a name from WITH, or a subquery, under its alias; PIVOT comes after that."""
-        alias, renamed = self._alias(node)
+        alias, words = self.alias(node)
         found: Found
         match node:
+            case _ if is_listed(node):
+                name = alias.text if alias else f"(rows {number})"
+                found = ConstantReader(self.syntax).table(node, name)
             case exp.Table():
                 own = () if node.args.get("db") is not None else self.named
                 found = self._table(self._table_word(node), alias, own)
@@ -315,7 +367,7 @@ class RelationReader:
                 found = _known_as(self.read(node), alias.text if alias else f"(subquery {number})")
             case _:
                 raise self.syntax.refuse(node, NODES.get(type(node).__name__, NODES["Values"]))
-        found = _renamed(self.syntax, found, renamed)
+        found = renamed(self.syntax, found, words)
         return self._pivoted(node, found, number) if node.args.get("pivots") else found
 
     def _pivoted(self, node: Node, found: Found, number: int) -> Rows:
@@ -330,11 +382,12 @@ class RelationReader:
         inner = replace(self, named=(*self.named, (_PIVOTED, found)))
         answer = inner.read(select)
         self.syntax.read_as(used, select)
-        alias, renamed = self._alias(pivots[0])
+        alias, words = self.alias(pivots[0])
         answer = _known_as(answer, alias.text if alias else f"(pivot {number})")
-        return _renamed(self.syntax, answer, renamed)
+        return renamed(self.syntax, answer, words)
 
-    def _alias(self, node: Node) -> tuple[Word | None, list[Word]]:
+    def alias(self, node: Node) -> tuple[Word | None, list[Word]]:
+        """The name of a source, and those of its first columns."""
         alias = self.syntax.part(node, "alias")
         if alias is None:
             return None, []
@@ -392,46 +445,44 @@ class RelationReader:
         reading = self
         own: list[str] = []
         for part in self.syntax.parts(clause, "expressions"):
-            alias, renamed = self._alias(part)
+            alias, words = self.alias(part)
             if alias is None:
                 raise self.syntax.refuse(part, Refusal("syntax", "WITH without a name"))
             found = _known_as(reading.read(self.syntax.part(part, "this")), alias.text)
             if alias.text.lower() in own:
                 raise self.syntax.refuse(part, _WITH_TWICE)
             own.append(alias.text.lower())
-            named = alias.text, _renamed(self.syntax, found, renamed)
+            named = alias.text, renamed(self.syntax, found, words)
             reading = replace(reading, named=(*reading.named, named))
         return reading
 
 
-def _joined_answer(*sides: Found) -> Refusal:
+def _joined_answer(*sides: Found | Applied) -> Refusal:
     """Why private rows do not stand beside an answer."""
     public = all(isinstance(one.query, Program) for one in sides if isinstance(one, Answer))
     return _PUBLIC_COMPUTED if public else _ANSWER_JOINED
 
 
 def public_part(tree: Node, schema: Schema) -> Schema | None:
-    """The public tables, where a statement names no others and at least one; else None."""
+    """The public tables, where a statement names no others and some rows; else None."""
     given = {one.alias.lower() for one in tree.find_all(exp.CTE)}
-    used = {one.name.lower() for one in tree.find_all(exp.Table)} - given
+    tables = (one for one in tree.find_all(exp.Table) if isinstance(one.this, exp.Identifier))
+    used = {one.name.lower() for one in tables} - given
     public = {name: one for name, one in schema.tables.items() if isinstance(one, PublicTable)}
-    return Schema(public) if used and used <= {name.lower() for name in public} else None
+    written = used or tree.find(exp.Values, exp.Unnest, exp.GenerateSeries, exp.Explode)
+    return Schema(public) if written and used <= {name.lower() for name in public} else None
+
+
+def _is_constant(node: Node) -> bool:
+    """Whether a SELECT has no FROM, and asks nothing of other rows."""
+    asked = any(one.find(exp.Query) or has_aggregate(one) for one in node.expressions)
+    return node.args.get("from_") is None and not asked
 
 
 def _known_as(found: Rows, name: str) -> Rows:
     """The same under the name of one source."""
     columns = tuple(replace(c, source=name, hidden=False) for c in found.columns)
     return replace(found, columns=columns)
-
-
-def _renamed(syntax: Syntax, found: S, words: list[Word]) -> S:
-    """The first columns under new names: FROM visits AS v(who, age)."""
-    if len(words) > len(found.columns):
-        raise syntax.refuse(words[-1].node, _TOO_MANY_NAMES)
-    columns: list[Visible] = list(found.columns)
-    for at, word in enumerate(words):
-        columns[at] = replace(columns[at], name=check_name(syntax, word.text, word.node))
-    return replace(found, columns=tuple(columns))
 
 
 _SCHEMES = {"dbo", "main", "public"}
@@ -484,7 +535,4 @@ _PERSONAL = said("""nested_answer: groups by a column that names people are comp
     group by the column that names the person in its own table, where it is never NULL""")
 _WITH_TWICE = Refusal(
     "duplicate_name", "WITH gives one name twice", "it has to mean one thing", "rename one of them"
-)
-_TOO_MANY_NAMES = Refusal(
-    "syntax", "more names than columns", "each name is for one column", "leave out the last names"
 )

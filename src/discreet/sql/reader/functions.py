@@ -19,6 +19,7 @@ from discreet.sql.reader.literals import read_moment, read_whole
 from discreet.sql.reader.refusals import said
 from discreet.sql.reader.spellings import Converted, Spelling
 from discreet.sql.reader.syntax import TOO_LARGE, Node, bare_word, conjuncts
+from discreet.sql.reader.zones import ALONE
 
 if TYPE_CHECKING:
     from discreet.sql.reader.expressions import ExpressionReader
@@ -229,6 +230,8 @@ def _cast(reader: "ExpressionReader", node: Node) -> Expression:
         return _as_decimal(reader, node, to)
     kind = _KINDS.get(name)
     if kind is None or to.args.get("expressions"):
+        if name in {exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ}:
+            raise reader.syntax.refuse(node, ALONE)
         clock = to.this in {exp.DType.TIME, exp.DType.TIMETZ}
         raise reader.syntax.refuse(reader.syntax.part(node, "this"), _CLOCK if clock else _TYPE)
     return _as_kind(reader, node, kind)

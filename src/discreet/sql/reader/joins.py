@@ -9,7 +9,7 @@ row meets one.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from sqlglot import exp
 
@@ -30,14 +30,16 @@ from discreet.plan.schema import PublicTable
 from discreet.plan.typing import infer
 from discreet.sql.reader.expressions import ExpressionReader, column_among
 from discreet.sql.reader.refusals import Refusal, said
-from discreet.sql.reader.select_list import Lift
+from discreet.sql.reader.select_list import Answer, Lift
 from discreet.sql.reader.syntax import (
     PERSON,
     NamedRelation,
     Node,
     Syntax,
     Visible,
+    Word,
     bare,
+    check_name,
     conjuncts,
     fresh,
     resolve,
@@ -52,7 +54,16 @@ class Public:
     columns: tuple[Visible, ...]
 
 
-RowSource: TypeAlias = NamedRelation | Public
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Rows that the question writes out: values of one kind in each column."""
+
+    columns: tuple[Visible, ...]
+    rows: tuple[tuple[Expression, ...], ...]
+    types: tuple[Type, ...]
+
+
+RowSource: TypeAlias = NamedRelation | Public | Constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +81,7 @@ def join(
 
     `where` are the conditions of WHERE that join tables after a comma.
     """
-    kind = _kind(syntax, node, loose=bool(where))
+    kind = join_kind(syntax, node, loose=bool(where))
     match left, right:
         case NamedRelation(), _ if kind in {"SEMI", "ANTI"}:
             return RowJoin(syntax, left, right, node).picked(some=kind == "SEMI")
@@ -79,15 +90,28 @@ def join(
         case NamedRelation(), NamedRelation() if kind == "RIGHT":
             joined = RowJoin(syntax, right, left, node, rel.Keep.ALL).private()
         case NamedRelation(), NamedRelation():
-            joined = RowJoin(syntax, left, right, node, _KEEP[kind], where).private()
-        case NamedRelation(), Public() if kind in _KEEP:
-            joined = RowJoin(syntax, left, right, node, _KEEP[kind], where).public()
+            joined = RowJoin(syntax, left, right, node, KEEP[kind], where).private()
+        case NamedRelation(), Public() if kind in KEEP:
+            joined = RowJoin(syntax, left, right, node, KEEP[kind], where).public()
         case Public(), NamedRelation() if kind in {"INNER", "RIGHT"}:
             keep = rel.Keep.ALL if kind == "RIGHT" else rel.Keep.MATCHED
             joined = RowJoin(syntax, right, left, node, keep, where).public()
         case _:
             raise syntax.refuse(node, _PUBLIC_FIRST)
     return _in_order(joined, left)
+
+
+S = TypeVar("S", bound=NamedRelation | Answer | Public | Constants)
+
+
+def renamed(syntax: Syntax, found: S, words: Sequence[Word]) -> S:
+    """The first columns under new names: FROM visits AS v(who, age)."""
+    if len(words) > len(found.columns):
+        raise syntax.refuse(words[-1].node, _TOO_MANY_NAMES)
+    columns: list[Visible] = list(found.columns)
+    for at, word in enumerate(words):
+        columns[at] = replace(columns[at], name=check_name(syntax, word.text, word.node))
+    return replace(found, columns=tuple(columns))
 
 
 def _in_order(joined: NamedRelation, left: RowSource) -> NamedRelation:
@@ -97,7 +121,7 @@ def _in_order(joined: NamedRelation, left: RowSource) -> NamedRelation:
     return NamedRelation(joined.relation, tuple(ordered))
 
 
-def _kind(syntax: Syntax, node: Node, *, loose: bool) -> str:
+def join_kind(syntax: Syntax, node: Node, *, loose: bool) -> str:
     """INNER, LEFT, RIGHT, FULL, SEMI or ANTI; others are refused."""
     side = str(syntax.part(node, "side") or "").upper()
     kind = str(syntax.part(node, "kind") or "").upper()
@@ -155,12 +179,12 @@ class RowJoin:
         right, on, rest = self._same_people()
         if self.keep is rel.Keep.MATCHED:
             joined = self._build(rel.join_person, self.left.relation, right.relation, on, self.keep)
-            return self._above(joined, rest)
+            return self.above(joined, rest)
         theirs = [one for one in rest if self._side(one.expression) == "right"]
         others = [one for one in rest if one not in theirs]
         relation = self._filtered(right.relation, theirs)
         fields = (self.left.relation, relation, on, self.keep, _all(others))
-        return self._above(self._build(rel.join_person, *fields), ())
+        return self.above(self._build(rel.join_person, *fields), ())
 
     def full(self) -> NamedRelation:
         """A left join, and below it the rows on the right that meet none on the left."""
@@ -180,7 +204,7 @@ class RowJoin:
         ]
         kept = [rel.Named(c, Column(c)) for c in rel.columns_of(right.relation)]
         united = self._build(rel.Union, joined, self._build(rel.Project, alone, (*nulls, *kept)))
-        return self._merged(self._above(united, ()))
+        return self._merged(self.above(united, ()))
 
     def _merged(self, joined: NamedRelation) -> NamedRelation:
         """USING (x) after a FULL join: the value of either side, under the bare name."""
@@ -278,7 +302,7 @@ class RowJoin:
         )
         holds_too = _all(rest) if self.keep is rel.Keep.ALL else None
         if holds_too is None:
-            return self._above(joined, rest)
+            return self.above(joined, rest)
         # A row meets at most one row of the table: where the rest does not hold, it meets none.
         types = rel.columns_of(joined)
         values = {
@@ -286,7 +310,7 @@ class RowJoin:
             for here in stored
         }
         named = tuple(rel.Named(name, values.get(name, Column(name))) for name in types)
-        return self._above(self._build(rel.Project, joined, named), ())
+        return self.above(self._build(rel.Project, joined, named), ())
 
     # --- conditions ------------------------------------------------------------------------------
 
@@ -390,7 +414,8 @@ class RowJoin:
 
     # --- results ---------------------------------------------------------------------------------
 
-    def _above(self, joined: rel.Relation, conditions: Sequence[Condition]) -> NamedRelation:
+    def above(self, joined: rel.Relation, conditions: Sequence[Condition] = ()) -> NamedRelation:
+        """The columns of both sides of a joined relation, below conditions."""
         joined = self._filtered(joined, conditions)
         outer, hidden = self.keep is rel.Keep.ALL, {right.column for _, right in self.using}
         there = tuple(
@@ -425,8 +450,8 @@ def _apart(right: RowSource, taken: set[str]) -> RowSource:
         wanted = f"{column.source}.{column.column}" if clash else column.column
         renamed[column.column] = fresh(wanted, lower)
     columns = tuple(replace(c, column=renamed[c.column]) for c in right.columns)
-    if isinstance(right, Public):
-        return Public(right.table, columns)
+    if not isinstance(right, NamedRelation):
+        return replace(right, columns=columns)
     if all(old == new for old, new in renamed.items()):
         return right
     named = tuple(rel.Named(new, Column(old)) for old, new in renamed.items())
@@ -436,7 +461,7 @@ def _apart(right: RowSource, taken: set[str]) -> RowSource:
 def _types(side: RowSource) -> dict[str, Type]:
     if isinstance(side, NamedRelation):
         return dict(rel.columns_of(side.relation))
-    stored = side.table.columns.values()
+    stored = side.types if isinstance(side, Constants) else side.table.columns.values()
     return {c.column: of for c, of in zip(side.columns, stored, strict=True)}
 
 
@@ -474,17 +499,21 @@ def public_condition(syntax: Syntax, public: Public, where: Sequence[Node]) -> E
     return _all([Condition(reader.checked(bare(syntax, node)), node) for node in where])
 
 
-_KEEP = {"INNER": rel.Keep.MATCHED, "LEFT": rel.Keep.ALL}
+KEEP = {"INNER": rel.Keep.MATCHED, "LEFT": rel.Keep.ALL}
 _CROSS = said("""cross_join: a join without a condition
     every row would meet everybody's rows
     join on the column that names the person, or on the key of a public table""")
+_TOO_MANY_NAMES = Refusal(
+    "syntax", "more names than columns", "each name is for one column", "leave out the last names"
+)
 _SPECIAL = said("""join: a join that is not among those that are answered
     its rows would not be told by the person and a condition
     use JOIN, LEFT, RIGHT, FULL, SEMI or ANTI JOIN""")
 _PUBLIC_MATCH = said("""join: a row is compared with rows of a public table by more than equal \
     columns
     each row would have to be tested with every row of the table
-    compare with = column, and put conditions on the table's own columns""")
+    compare with = column, and put conditions on the table's own columns; or write its rows out: \
+    EXISTS (SELECT 1 FROM (VALUES (10, 20)) v(a, b) WHERE x BETWEEN v.a AND v.b)""")
 _PUBLIC_FIRST = said("""join: a join that keeps all rows of a public table, or joins two public \
     tables alone
     rows that belong to nobody would be counted among people's

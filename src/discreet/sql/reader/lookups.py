@@ -21,8 +21,9 @@ from discreet.plan import relations as rel
 from discreet.plan.expressions import Case, Column, Expression, Function, Literal, chain
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.row_counts import or_zero
+from discreet.sql.reader.constant_joins import equal_to_some, meets_some
 from discreet.sql.reader.expressions import ExpressionReader, column_among
-from discreet.sql.reader.joins import Condition, Public, RowJoin, holds, public_condition
+from discreet.sql.reader.joins import Condition, Constants, Public, RowJoin, holds, public_condition
 from discreet.sql.reader.refusals import NODES, said
 from discreet.sql.reader.syntax import (
     PERSON,
@@ -103,6 +104,8 @@ class Lookups:
             self.syntax, NamedRelation(self.rows.relation, self.rows.columns), source, node
         )
         join.conditions = self._conditions(join, where, select)
+        if isinstance(join.right, Constants):
+            return meets_some(self.syntax, join, node)
         theirs = () if isinstance(join.right, Public) else rel.columns_of(join.right.relation)
         name = self.rows.fresh("exists", list(join.types), list(theirs))
         self.rows.relation, condition = join.matched(name)
@@ -112,11 +115,11 @@ class Lookups:
     def _conditions(self, join: RowJoin, where: Sequence[Node], select: Node) -> list[Condition]:
         """The conditions of a subquery: over its own columns, and over those of the rows here."""
         columns = (*join.right.columns, *self.rows.columns)
-        if isinstance(join.right, Public):
+        if isinstance(join.right, NamedRelation):
+            inner = self.rows.over(join.right, select)
+        else:
             inner = self.rows.over(NamedRelation(self.rows.relation, columns), select)
             inner.columns = join.right.columns
-        else:
-            inner = self.rows.over(join.right, select)
         inner.types.update(join.types)
         reader = inner.reader("WHERE", self.rows.columns)
         found = [Condition(reader.checked(bare(self.syntax, node)), node) for node in where]
@@ -149,7 +152,11 @@ class Lookups:
         if public is not None:
             return self._in_public(node, operands, *public)
         values = [self.rows.reader("IN").checked(one) for one in operands]
-        found = self.tables.rows(query, _IN_ANSWER)
+        found = self.tables.read(query)
+        if isinstance(found, Constants):
+            return self.syntax.build(node, equal_to_some, self.syntax, node, values, found)
+        if not isinstance(found, NamedRelation):
+            raise self.syntax.refuse(query, _IN_ANSWER)
         if len(found.columns) != len(values):
             raise self.syntax.refuse(node, _IN_PEOPLE)
         name = self.rows.fresh("in")
@@ -185,11 +192,8 @@ class Lookups:
         return who in same if who is not None else bool(same)
 
     def is_correlated(self, query: Node) -> bool:
-        """Whether a subquery names a table of the question around it, and none of its own."""
-        own = {table.alias_or_name.lower() for table in query.find_all(exp.Table, exp.Subquery)}
-        around = {column.source.lower() for column in self.rows.columns}
-        named = {column.table.lower() for column in query.find_all(exp.Column)}
-        return bool(named & (around - own))
+        """See the function."""
+        return is_correlated(query, self.rows.columns)
 
     def _in_public(
         self, node: Node, operands: Sequence[Node], select: Node, public: Public
@@ -233,6 +237,14 @@ class Lookups:
         return self.rows.reader("IN").check(expression, self.rows.select)
 
 
+def is_correlated(query: Node, columns: Sequence[Visible]) -> bool:
+    """Whether a subquery names a table of the question around it, and none of its own."""
+    own = {table.alias_or_name.lower() for table in query.find_all(exp.Table, exp.Subquery)}
+    around = {column.source.lower() for column in columns}
+    named = {column.table.lower() for column in query.find_all(exp.Column)}
+    return bool(named & (around - own))
+
+
 _EXISTS_SHAPE = said("""subquery: EXISTS of more than SELECT, FROM and WHERE
     only whether a row of the same person is there is asked
     group in a subquery of FROM: id IN (SELECT person FROM ... GROUP BY person HAVING ...)""")
@@ -262,7 +274,7 @@ def is_plain(node: Node) -> bool:
     return plain and not has_aggregate(inner.expressions[0])
 
 
-_COUNTS = (exp.Count, exp.CountIf)
+COUNTS = (exp.Count, exp.CountIf)
 
 
 def _first_row(select: exp.Select) -> exp.Select:
@@ -302,7 +314,7 @@ def correlated_value(lookups: Lookups, node: Node) -> Expression:
         raise lookups.syntax.refuse(node, _SHAPE)
     inner = select.copy()
     source, _ = lookups.tables.sources(inner)
-    pairs, rest = _split(lookups, inner, source.columns)
+    pairs, rest = split(lookups.syntax, inner, source.columns, lookups.rows.columns)
     value = inner.expressions[0].unalias()
     selected = [exp.alias_(here.copy(), f"key {at}") for at, (here, _) in enumerate(pairs)]
     inner.set("expressions", [*selected, exp.alias_(value, "value")])
@@ -318,39 +330,41 @@ def correlated_value(lookups: Lookups, node: Node) -> Expression:
     if len(on) == len(outer):
         raise lookups.syntax.refuse(node, _PERSON)
     lookups.rows.build(node, rel.JoinPerson, right, on, rel.Keep.ALL)
-    if isinstance(value, _COUNTS):
+    if isinstance(value, COUNTS):
         return or_zero(names[-1])
-    if any(isinstance(part, _COUNTS) for part in value.walk()):
+    if any(isinstance(part, COUNTS) for part in value.walk()):
         raise lookups.syntax.refuse(node, _COUNTED)
     return Column(names[-1])
 
 
-def _split(
-    lookups: Lookups, select: Node, columns: "Sequence[Visible]"
+def split(
+    syntax: Syntax, select: Node, columns: Sequence[Visible], around: Sequence[Visible]
 ) -> tuple[list[tuple[Node, Node]], list[Node]]:
     """The equalities of a subquery with the outer row, and its other conditions."""
     pairs, rest = list[tuple[Node, Node]](), list[Node]()
-    for one in where_parts(lookups.syntax, select):
+    for one in where_parts(syntax, select):
         sides = (one.this, one.expression) if isinstance(one, exp.EQ) else (one, one)
-        own = [_is_own(lookups, side, columns) for side in sides]
+        own = [_is_own(syntax, side, columns, around) for side in sides]
         if all(own):
             rest.append(one)
         elif isinstance(one, exp.EQ) and any(own):
             here, there = sides if own[0] else reversed(sides)
-            if any(_is_own(lookups, c, columns) for c in there.find_all(exp.Column)):
-                raise lookups.syntax.refuse(one, _SHAPE)
+            if any(_is_own(syntax, c, columns, around) for c in there.find_all(exp.Column)):
+                raise syntax.refuse(one, _SHAPE)
             pairs.append((here, there))
         else:
-            raise lookups.syntax.refuse(one, _SHAPE)
+            raise syntax.refuse(one, _SHAPE)
     return pairs, rest
 
 
-def _is_own(lookups: Lookups, node: Node, columns: "Sequence[Visible]") -> bool:
+def _is_own(
+    syntax: Syntax, node: Node, columns: Sequence[Visible], around: Sequence[Visible]
+) -> bool:
     """Whether all names in a node are those of the subquery itself."""
     for one in node.walk(prune=lambda part: isinstance(part, exp.Query)):
-        if isinstance(one, exp.Query) and lookups.is_correlated(one):
+        if isinstance(one, exp.Query) and is_correlated(one, around):
             return False
-        if isinstance(one, exp.Column) and not lookup(lookups.syntax, one, columns)[0]:
+        if isinstance(one, exp.Column) and not lookup(syntax, one, columns)[0]:
             return False
     return True
 

@@ -16,6 +16,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from discreet.sql.reader import spellings
+from discreet.sql.reader.lists import without_lists
 from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal, said
 from discreet.sql.reader.syntax import Node, Place, Syntax
 
@@ -36,6 +37,7 @@ class _Dialect(DuckDB):
         """Cuts `a name`, as MySQL, Spark and BigQuery write it, out as one."""
 
         IDENTIFIERS: ClassVar = [*DuckDB.Tokenizer.IDENTIFIERS, "`"]
+        RAW_STRINGS: ClassVar = [(f"{r}'", "'") for r in "rR"]
 
 
 _TOO_DEEP = said(f"""too_deep: the question is nested more than {DEEPEST} deep
@@ -60,11 +62,17 @@ def parse(text: str, now: dt.datetime | None = None) -> tuple[Syntax, list[Token
     if len(tokens) > MOST_TOKENS:
         raise _TOO_LONG.at(*_span(tokens[MOST_TOKENS]))
     tokens = _of_tsql(text, tokens)
+    for token in tokens:
+        if token.token_type is TokenType.RAW_STRING:  # r'a' of BigQuery: no escapes, as in 'a'
+            token.token_type = TokenType.STRING
     _check_tokens(text, tokens)
     tree = _statement(text, tokens)
-    for call in _check_depth(text, tree):
-        _spell(call)
-    return Syntax(text, tree, _spots(tokens), now), tokens
+    gone = set[int]()
+    for node in _check_depth(text, tree):
+        if isinstance(node, exp.Anonymous):
+            _spell(node)
+        gone.update(part.meta.get("start", -1) for part in without_lists(node))
+    return Syntax(text, tree, _spots(tokens), now, gone), tokens
 
 
 def _spell(node: exp.Anonymous) -> None:
@@ -87,7 +95,7 @@ def check_words(syntax: Syntax, tokens: list[Token]) -> None:
     """Refuse what was not read of the tree, and a word that the parser did not keep in it."""
     syntax.finish()
     nodes = list(syntax.tree.walk())
-    kept = {node.meta["start"] for node in nodes if "start" in node.meta}
+    kept = syntax.gone | {node.meta["start"] for node in nodes if "start" in node.meta}
     dated = (node for node in nodes if isinstance(node, exp.TimeToStr))
     formats = {node.args["format"].name for node in dated}  # the parser keeps them without a mark
     units = {node.text("unit") for node in nodes if isinstance(node, exp.TimestampTrunc)}
@@ -96,7 +104,7 @@ def check_words(syntax: Syntax, tokens: list[Token]) -> None:
         told = last or (token.token_type is TokenType.STRING and token.text in formats)
         if token.start not in kept and not told and not _is_structure(tokens, at):
             unknown = Refusal("clause", f"{token.text!r} is not understood at this place")
-            raise (_TILDE if token.text == "~" else unknown).at(*_span(token))
+            raise _MATCHES.get(token.text.upper(), unknown).at(*_span(token))
 
 
 def _tokens(text: str) -> list[Token]:
@@ -278,13 +286,12 @@ def _statement(text: str, tokens: list[Token]) -> Node:
     return tree
 
 
-def _check_depth(text: str, tree: Node) -> list[exp.Anonymous]:
-    """Refuse a tree that is too deep; its calls of functions that the parser does not know."""
-    pending, unknown = [(tree, 0)], []
+def _check_depth(text: str, tree: Node) -> list[Node]:
+    """Refuse a tree that is too deep; its nodes, the inner ones first."""
+    pending, nodes = [(tree, 0)], list[Node]()
     while pending:
         node, depth = pending.pop()
-        if isinstance(node, exp.Anonymous):
-            unknown.append(node)
+        nodes.append(node)
         if depth > DEEPEST:
             raise Syntax(text, node).refuse(node, _TOO_DEEP)
         if isinstance(node, exp.TableAlias) and _is_reserved(node.this):
@@ -292,7 +299,7 @@ def _check_depth(text: str, tree: Node) -> list[exp.Anonymous]:
         for child in node.iter_expressions():
             chained = isinstance(node, exp.And | exp.Or) and type(child) is type(node)
             pending.append((child, depth if chained else depth + 1))
-    return unknown
+    return nodes[::-1]
 
 
 def _is_reserved(name: Node | None) -> bool:
@@ -336,6 +343,13 @@ _SEVERAL = said("""several_statements: the text holds several statements
 _TILDE = said("""pattern: a pattern after ~
     it matches the whole text in DuckDB and a part of it in Postgres
     write REGEXP_MATCHES(x, '^J') or x LIKE 'J%'""")
+_MATCHES = dict.fromkeys(
+    ("REGEXP", "RLIKE"),
+    said("""pattern: a pattern after REGEXP or RLIKE
+    it matches a part of the text or all of it, and minds case or not, as each engine has it
+    write REGEXP_MATCHES(x, 'late|early'), of LOWER(x) where case does not matter"""),
+)
+_MATCHES["~"] = _TILDE
 _BAD_NUMBER = said("""literal: letters follow a number
     numbers are written in decimal digits here
     write the number in decimal, or put a space after it""")
@@ -348,7 +362,8 @@ END TRUE FALSE IN INTERVAL L_BRACKET R_BRACKET L_PAREN R_PAREN COMMA DPIPE ALL F
 NOTNULL CARET_AT PARAMETER TEXT VARCHAR CHAR DOUBLE FLOAT BIGINT INT BOOLEAN DATE TIMESTAMP
 TIMESTAMPNTZ DATETIME DIV DSTAR CARET SEMI ANTI FULL CROSS OVER PARTITION_BY QUALIFY WINDOW EXISTS
 INTERSECT EXCEPT RANGE CURRENT_DATE CURRENT_TIMESTAMP CURRENT_DATETIME LOCALTIMESTAMP PIVOT
-NATURAL UNPIVOT INTO TIME DECIMAL REPLACE TOP
+NATURAL UNPIVOT INTO TIME DECIMAL REPLACE TOP VALUES UNNEST ARRAY STRUCT ANY SOME
+LATERAL TIMESTAMPTZ TIMESTAMPLTZ
 """
 _RESERVED_WORDS = """
 ALL ANALYSE ANALYZE AND ANY ARRAY AS ASC ASYMMETRIC BOTH CASE CAST CHECK COLLATE COLUMN CONSTRAINT
@@ -374,6 +389,7 @@ _WORDS |= {
     "NAME",
     "VALUE",
 }
+_WORDS |= {"AT", "ZONE"}
 _WORDS |= {"UNBOUNDED", "PRECEDING", "FOLLOWING", "CURRENT", "ROW"}
 _UNIT_BEFORE = {"EXTRACT", "DATE_TRUNC", "DATETRUNC", "DATE_DIFF", "DATEDIFF"}
 

@@ -94,9 +94,10 @@ _COLLECTION = Refusal(
 _PLACEHOLDER = said("""placeholder: a placeholder stands where a value belongs
     the question has to be complete before it is priced
     write the value itself""")
-_TABLE_FUNCTION = said("""table_function: a list of values, table function or file stands in FROM
-    only the tables of the dataset can be asked about
-    write what each row gets as CASE x WHEN 'a' THEN 'b' END; more belongs in a public table""")
+_TABLE_FUNCTION = said("""table_function: a table function or a file stands in FROM
+    only the tables of the dataset, and rows that are written out, can be asked about
+    write (VALUES ('a', 1), ('b', 2)) AS v(x, y), UNNEST(['a', 'b']) or GENERATE_SERIES(1, 9); \
+    more belongs in a public table""")
 SAMPLE = said("""sample: the question samples rows
     sampling is part of the guarantee and not of the question
     leave TABLESAMPLE out; the price does not depend on the number of rows""")
@@ -107,10 +108,6 @@ SET_OPERATION = said("""set_operation: UNION, INTERSECT or EXCEPT of rows that d
     same person in one column
     a row of one person would hide or keep that of another
     select the column that names the person on both sides, or use UNION ALL""")
-_LATERAL = said("""lateral: LATERAL, CROSS APPLY or UNNEST stands in FROM
-    what a row meets would be computed anew for each row, and lists have no bound on their length
-    compute it in a subquery: FROM (SELECT *, x + 1 AS y FROM t); or write (SELECT COUNT(*) FROM t \
-    WHERE t.person = outer.person) as a value""")
 _PATTERN = said("""pattern: a regular expression or GLOB pattern is used
     engines disagree on their meaning
     use LIKE, where % is any text and _ any character""")
@@ -119,14 +116,24 @@ _ORDERED_ARGUMENT = said("""clause: ORDER BY stands inside an aggregate
     leave it out""")
 NODES = {
     **dict.fromkeys(("Window", "WindowSpec"), WINDOW),
-    **dict.fromkeys(("Subquery", "Select", "Exists", "Any", "All", "Union"), _SUBQUERY),
+    **dict.fromkeys(("Subquery", "Select", "Exists", "Union"), _SUBQUERY),
     **dict.fromkeys(("Except", "Intersect"), SET_OPERATION),
     **dict.fromkeys(_COLLECTIONS.split(), _COLLECTION),
     "Bracket": replace(_COLLECTION, fix="use a column for each part, as in QUANTILE_CONT(x, 0.5)"),
     **dict.fromkeys(("Placeholder", "Parameter", "SessionParameter"), _PLACEHOLDER),
     **dict.fromkeys(_CLOCKS.split(), _NOW),
     **dict.fromkeys(("RegexpILike", "SimilarTo", "Glob"), _PATTERN),
-    **dict.fromkeys(("Lateral",), _LATERAL),
+    **dict.fromkeys(
+        ("Any", "All", "ArrayContains"),
+        said("""collection: a value is compared with a list that is not written out, or otherwise \
+            than by = ANY and <> ALL
+            lists have no bound on their length
+            write x IN ('a', 'b'), or x = ANY (ARRAY['a', 'b']); of the least or the largest of \
+            several values, x > LEAST(a, b); of people, id IN (SELECT person FROM ...)"""),
+    ),
+    "Overlaps": said("""clause: OVERLAPS of two periods
+        engines disagree on periods that are empty or end at NULL
+        write a.start < b.end AND b.start < a.end"""),
     "Star": ROW_OUTPUT,
     "Order": _ORDERED_ARGUMENT,
     "Limit": _ORDERED_ARGUMENT,
@@ -140,9 +147,6 @@ NODES = {
     "Rand": said("""function: a random number is asked for
         rows must not depend on chance
         leave it out"""),
-    "AtTimeZone": said("""function: AT TIME ZONE is used
-        timestamps have no zone here
-        shift the data when it is added"""),
     "Collate": said("""function: COLLATE is used
         texts are compared by code point on every engine
         compare LOWER(x) instead"""),
@@ -166,7 +170,9 @@ CLAUSES = {
         a source of rows is pivoted once
         put it in a subquery: FROM (SELECT a, b FROM ...) PIVOT (COUNT(*) FOR b IN ('x', \
         'y'))"""),
-    ("", "laterals"): _LATERAL,
+    ("", "laterals"): said("""lateral: LATERAL VIEW of Hive and Spark
+        lists are no values here
+        write CROSS JOIN LATERAL (VALUES (a), (b)) v(x) for values of the row"""),
     ("", "into"): Refusal("statement", "SELECT INTO writes a table", _ONLY_READS, "leave INTO out"),
     ("", "locks"): Refusal("clause", "FOR UPDATE locks rows", _ONLY_READS, "leave it out"),
     ("", "recursive"): said("""recursive: WITH RECURSIVE is used
@@ -193,9 +199,11 @@ CLAUSES = {
         list each grouping set once"""),
     ("Table", "joins"): said("""join: a join stands in parentheses
         leave the parentheses out"""),
-    ("Join", "method"): Refusal(
-        "join", "an ASOF or POSITIONAL join", "which rows meet would depend on others", "use ON"
-    ),
+    ("Join", "method"): said("""join: an ASOF or POSITIONAL join
+        which row is the last before another is told by more than the two
+        write the periods out, JOIN (VALUES (DATE '2024-01-01', DATE '2024-07-01', 'a'), ...) \
+        v(since, until, x) ON t >= since AND t < until; for rows of one person LATERAL (SELECT ... \
+        ORDER BY ... DESC LIMIT 1)"""),
     ("Between", "symmetric"): said("""clause: BETWEEN SYMMETRIC is used
         order the limits"""),
 }

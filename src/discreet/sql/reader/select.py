@@ -45,6 +45,7 @@ from discreet.sql.reader.syntax import (
     Node,
     Syntax,
     Visible,
+    bare_word,
     copied,
     fresh,
     has_aggregate,
@@ -232,7 +233,22 @@ class SelectReader:
         if item.aggregates:
             raise self.syntax.refuse(item.node, _AGGREGATE_KEY)
         distinct = self.select.args.get("group") is None  # which is after windows
-        return item.read(self._distinct_reader() if distinct else self.rows)
+        reader = self._distinct_reader() if distinct else self.rows
+
+        def meaning(node: exp.Column) -> Expression:
+            """A name of FROM, or of a value that is selected before."""
+            word = bare_word(self.syntax, node)
+            if (
+                item in self.items
+                and word is not None
+                and not names_one(self.syntax, node, self.columns)
+            ):
+                for other in self.items[: self.items.index(item)]:
+                    if other.alias is not None and word.names(other.alias):
+                        return self._read_key(other)
+            return reader.resolve(node)
+
+        return item.read(replace(reader, resolve=meaning))
 
     def _distinct_reader(self) -> ExpressionReader:
         return self.private.reader("DISTINCT", windows=True)

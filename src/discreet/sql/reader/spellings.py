@@ -34,7 +34,6 @@ class Spelling(exp.Expression, exp.Func):
 _TEMPLATES = {
     "BTRIM": "TRIM(_1)",
     "CURDATE": "CURRENT_DATE",
-    "DATETIME": "CAST(_1 AS TIMESTAMP)",
     "DATE_SUB": "_1 - _2",
     "DIV0": "IF(_2 = 0 AND NOT _1 IS NULL, 0, _1 / _2)",
     "EOMONTH": "LAST_DAY(_1)",
@@ -147,6 +146,20 @@ def _later(given: Given) -> Node:
     return Spelling(this=exp.Add(this=given[2], expression=amount))
 
 
+def _named(given: Given) -> Node:
+    """DATENAME(month, d), DATENAME(weekday, d) and DATENAME(year, d) of SQL Server."""
+    unit = _word(given[0], {*_NAMED, "YEAR", "DAY"}) if len(given) == 2 else None
+    if unit is None:
+        return _unknown("DATENAME", given)
+    number = f"CAST(EXTRACT({unit.name} FROM _1) AS VARCHAR)"
+    found = _filled(_NAMED.get(unit.name, number), given[1:])
+    found.append("expressions", unit)
+    return found
+
+
+_NAMED = {"MONTH": "MONTHNAME(_1)", "WEEKDAY": "DAYNAME(_1)", "DW": "DAYNAME(_1)"}
+
+
 def _elapsed(given: Given) -> Node:
     """TIMESTAMPDIFF(MONTH, a, b): whole months from a to b."""
     unit = _word(given[0], _ELAPSED) if len(given) == 3 else None
@@ -189,6 +202,28 @@ def _truncated(given: Given) -> Node:
         found.append("expressions", unit)
         return found
     return _in_unit(exp.TimestampTrunc(this=given[0], unit=unit), unit)
+
+
+def _zoned(name: str, given: Given) -> Node:
+    """TIMEZONE('UTC', t); CONVERT_TIMEZONE('UTC', 'Asia/Tokyo', t), CONVERT_TZ(t, a, b)."""
+    match name, given:
+        case "TIMEZONE", [zone, of]:
+            return exp.AtTimeZone(this=of, zone=zone)
+        case "CONVERT_TIMEZONE", [source, target, of]:
+            pass
+        case "CONVERT_TZ", [of, source, target]:
+            pass
+        case "DATETIME" | "DATE", [of, target]:
+            source = exp.Literal.string("UTC")
+        case "DATETIME", [_]:
+            return _spelled(name, "CAST(_1 AS TIMESTAMP)", given)
+        case "DATE", _:
+            return _own("DATE", given)
+        case _:
+            return _unknown(name, given)
+    instant = exp.AtTimeZone(this=of, zone=source)
+    found = exp.AtTimeZone(this=instant, zone=target)
+    return found if name != "DATE" else exp.Date(this=found)
 
 
 def _decoded(given: Given) -> Node:
@@ -273,10 +308,15 @@ FUNCTIONS: dict[str, Builder] = {
     **{name: partial(_aggregate, name) for name in SPELLINGS},
     "CONCAT_WS": _joined,
     "DATEADD": _later,
+    "DATENAME": _named,
     **{name: partial(_difference, name) for name in ("DATEDIFF", "DATE_DIFF")},
     "DATE_FORMAT": _formatted("DATE_FORMAT"),
     **dict.fromkeys(["DATE_TRUNC", "TIMESTAMP_TRUNC"], _truncated),
     "DECODE": _decoded,
+    **{
+        name: partial(_zoned, name)
+        for name in ("TIMEZONE", "CONVERT_TIMEZONE", "CONVERT_TZ", "DATETIME", "DATE")
+    },
     "FORMAT": _formatted("FORMAT"),
     "TIMESTAMPDIFF": _elapsed,
 }

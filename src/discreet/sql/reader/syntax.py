@@ -18,6 +18,7 @@ row has one owner. Joins and groups per person are read off these facts and noth
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar
@@ -44,7 +45,8 @@ MOST_LOOKED_AT = 1 << 16
 class Syntax:
     """One statement: its text, its tree, and which parts of the tree have been read.
 
-    `now` is the public time at which it is asked, in UTC, to the second.
+    `now` is the public time at which it is asked, in UTC, to the second. `gone` are the places of
+    words that were read before there was a tree, and stand in none.
     """
 
     def __init__(
@@ -53,8 +55,10 @@ class Syntax:
         tree: Node,
         spots: Mapping[str, list[Place]] | None = None,
         now: dt.datetime | None = None,
+        gone: AbstractSet[int] = frozenset(),
     ) -> None:
         self.text = text
+        self.gone = gone
         moment = now or dt.datetime.now(dt.UTC)
         self.now = moment.replace(microsecond=0, tzinfo=None)
         self.tree = tree

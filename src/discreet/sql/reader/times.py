@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlglot import exp
 
+from discreet.plan.calendar import as_time
 from discreet.plan.expressions import (
     Case,
     Cast,
@@ -191,7 +192,7 @@ def _age(
     if name != "AGE" or len(given) not in {1, 2}:
         raise reader.syntax.refuse(node, ALONE)
     reader.syntax.part(node, "this")
-    ends = [reader.read(one) for one in given]
+    ends = reader.alike(given)
     kinds = {reader.check(end, one).kind for end, one in zip(ends, given, strict=True)}
     if not all(kind.is_time for kind in kinds):
         raise reader.syntax.refuse(node, _AGE)
@@ -265,10 +266,11 @@ def _clock_value(reader: "ExpressionReader", node: Node) -> Expression:
 def read_bin(reader: "ExpressionReader", node: Node) -> Expression:
     """TIME_BUCKET(INTERVAL '7 days', x): the beginning of the bucket, counted from 2000-01-03.
 
-    That is a Monday; months are counted from 2000-01-01.
+    That is a Monday; months are counted from 2000-01-01. A third value is another beginning.
     """
     syntax = reader.syntax
-    interval, of = syntax.part(node, "this"), syntax.part(node, "expression")
+    interval, of, start = (syntax.part(node, one) for one in ("this", "expression", "unit"))
+    begins = None if start is None else reader.read(start)
     if not isinstance(interval, exp.Interval):
         raise syntax.refuse(node, INTERVAL)
     unit, value = _unit(reader, interval), reader.read(of)
@@ -277,7 +279,10 @@ def read_bin(reader: "ExpressionReader", node: Node) -> Expression:
     width = _amount(reader, interval, each)
     if not isinstance(width, Literal) or not isinstance(width.value, int) or width.value < 1:
         raise syntax.refuse(node, INTERVAL)
-    if (width.value, unit in _SECONDS) in _UNITS[unit in _MONTHS]:  # which has known keys
+    since = begins.value if isinstance(begins, Literal) else None
+    if start is not None and (unit in _MONTHS or not isinstance(since, dt.date)):
+        raise syntax.refuse(node, INTERVAL)
+    if begins is None and (width.value, unit in _SECONDS) in _UNITS[unit in _MONTHS]:  # known keys
         return Truncate(value, _UNITS[unit in _MONTHS][width.value, unit in _SECONDS])
     day = value if kind is Kind.DATE else Cast(value, Kind.DATE)
     first = Literal(dt.date(2000, 1, 1 if unit in _MONTHS else 3), Kind.DATE)
@@ -285,15 +290,18 @@ def read_bin(reader: "ExpressionReader", node: Node) -> Expression:
     def begun(count: Expression) -> Expression:
         return call(Function.FLOOR, count / width) * width
 
+    if isinstance(since, dt.date):
+        first = Literal(as_time(since), Kind.TIMESTAMP)
+        width = Literal(width.value * (1 if unit in _SECONDS else 86_400), Kind.INTEGER)
     if unit in _MONTHS:
         months = (call(Function.YEAR, day) - 2000) * 12 + call(Function.MONTH, day) - 1
         start = call(Function.ADD_MONTHS, first, begun(months))
-    elif unit in _DAYS:
+    elif unit in _DAYS and begins is None:
         start = first + begun(day - first)
     else:
         time, origin = Cast(value, Kind.TIMESTAMP), Cast(first, Kind.TIMESTAMP)
-        since = (seconds_since_1970(end, Kind.TIMESTAMP) for end in (time, origin))
-        start = call(Function.ADD_SECONDS, origin, begun(call(Function.SUBTRACT, *since)))
+        seconds = (seconds_since_1970(end, Kind.TIMESTAMP) for end in (time, origin))
+        start = call(Function.ADD_SECONDS, origin, begun(call(Function.SUBTRACT, *seconds)))
     return Cast(start, kind)
 
 
