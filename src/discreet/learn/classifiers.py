@@ -6,11 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
-from discreet.learn.base import PrivateEstimator, normal_intervals
+from discreet.learn.base import PrivateEstimator
 from discreet.learn.design import CENTRE, GRID, Scaling, standardize
-from discreet.learn.linear import unscaling
+from discreet.learn.linear import KnownErrors, unscaling
 from discreet.learn.linear_sums import LinkGradient, LogisticCurvature, descend, symmetric
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
@@ -92,7 +91,7 @@ class LinearClassifier(PrivateClassifier):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LogisticRegression(LinearClassifier):
+class LogisticRegression(KnownErrors, LinearClassifier):
     """Logistic regression, multinomial for more than two classes.
 
     With `standard_errors=True` two thirds of the budget buy `newton_steps` Newton steps, most of it
@@ -143,24 +142,15 @@ class LogisticRegression(LinearClassifier):
             thetas.append(theta[0])
             covariances.append(back @ covariance @ back.T)
         self._keep(np.stack(thetas), found[0])
-        self.covariance_ = np.stack(covariances)
-        errors = np.sqrt(np.maximum(np.diagonal(self.covariance_, axis1=1, axis2=2), 0))
+        errors = self._keep_covariance(np.stack(covariances))
         self.intercept_error_, self.standard_errors_ = errors[:, 0], errors[:, 1:]
-
-    def intervals(self, confidence: float = 0.95) -> Floats:
-        """An interval for each coefficient, from sampling and privacy noise together."""
-        check_is_fitted(self, "standard_errors_")
-        return normal_intervals(self.coef_, self.standard_errors_, confidence)
 
     def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:  # noqa: N803
         """An interval (low, high) of each row's probability of the second class.
 
         Of more than two classes, of each one's log odds against the first.
         """
-        check_is_fitted(self, "standard_errors_")
-        x = np.column_stack([np.ones(len(X)), self._clamped(X)])
-        errors = np.sqrt(np.einsum("ni,kij,nj->nk", x, self.covariance_, x))
-        odds = normal_intervals(x[:, 1:] @ self.coef_.T + self.intercept_, errors, confidence)
+        odds = self._line_intervals(X, 0.0, confidence)
         return np.asarray(1 / (1 + np.exp(-odds[:, 0])) if odds.shape[1] == 1 else odds)
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's

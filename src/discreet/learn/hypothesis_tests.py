@@ -33,7 +33,7 @@ from discreet.learn.base import PrivateEstimator, normal_intervals
 from discreet.learn.binning import BinCounts, category_bins, equal_bins
 from discreet.learn.linear_sums import ClassMoments, class_moments
 from discreet.learn.noisy_sums import NoisySums
-from discreet.learn.rows import Floats
+from discreet.learn.rows import Floats, items_of
 from discreet.rationals import proper_share
 
 _CELLS = 32
@@ -73,6 +73,12 @@ class HypothesisTest(PrivateEstimator):
             super()._prepare(features)
         if self._PAIR and len(self.classes_) != 2:
             raise InputError("more than two groups", why="the test compares two", fix="use anova")
+
+    def _read_features(self, x: Any, *, reset: bool = True) -> Floats:
+        """Values as a column; a flat list of them is one."""
+        flat = x if hasattr(x, "shape") else items_of(x)
+        one = len(flat.shape) == 1 and not any(np.ndim(item) for item in flat[:1])
+        return super()._read_features(np.asarray(flat)[:, None] if one else x, reset=reset)
 
     def _told(self, statistic: Any, pvalue: Any) -> None:
         self.statistic_, self.pvalue_ = float(statistic), float(pvalue)
@@ -382,7 +388,7 @@ def _rest(weights: Floats) -> Floats:
     return np.asarray(1 - weights / np.maximum(weights.sum(axis=-2, keepdims=True), 1e-300))
 
 
-def _given_most(pvalue: Floats, most: Floats, freedom: int, parts: int = 1) -> Floats:
+def _given_most(pvalue: Floats, most: Floats, freedom: int) -> Floats:
     """The p-value of a least sum of squares, given the largest.
 
     Where noise drowns the mean, the least is smaller than a chi-square. Given the `most` that any
@@ -398,7 +404,7 @@ def _given_most(pvalue: Floats, most: Floats, freedom: int, parts: int = 1) -> F
     def weigh(start: Any, width: Floats) -> Floats:
         """The chance of a part of all chi-squares, times the mean of that root there."""
         squares = stats.chi2.isf(start + width * places.reshape(-1, *[1] * width.ndim), freedom)
-        below = np.sqrt(np.maximum(1 - squares / np.maximum(parts * most, freedom), 0))
+        below = np.sqrt(np.maximum(1 - squares / np.maximum(most, freedom), 0))
         return np.asarray(below.mean(axis=0) * width)
 
     beyond = weigh(0.0, pvalue)
@@ -473,7 +479,8 @@ def compare_counts(counts: Floats, sigma: float, law: Any = None) -> tuple[Float
         return told, stats.chi2.sf(told, columns - 1)
     most, freedom = (counts**2 / variance).sum(axis=(-2, -1)) - told, (rows - 1) * (columns - 1)
     pvalue = stats.chi2.sf(told, freedom)
-    return told, _given_most(pvalue, most, freedom, min(rows, columns) - 1)
+    # Of more than two groups there are several least squares, each below the largest:
+    return told, _given_most(pvalue, most * (min(rows, columns) - 1), freedom)
 
 
 def _multiples(counts: Floats, of: Floats, variance: Floats, axis: int) -> Floats:
