@@ -6,17 +6,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
-from discreet.learn.base import PrivateEstimator, normal_intervals
+from discreet.learn.base import PrivateEstimator
 from discreet.learn.design import CENTRE, GRID, Scaling, standardize
-from discreet.learn.linear import unscaling
+from discreet.learn.linear import KnownErrors, unscaling
 from discreet.learn.linear_sums import LinkGradient, LogisticCurvature, descend, symmetric
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Chunk, Floats, PersonRows
 
 _HIDDEN = 2.0
 """The deviation of a coefficient that noise hides, as it is supposed, in log odds of a unit."""
+
+
+_LINK_VARIANCE = 2.6
+"""p (1 - p) is about a multiple of a normal density of this variance, by the margin."""
+
+_ROUNDS = 3
+"""How often a step is foretold and the curvature halfway along it drawn to its place."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -85,7 +91,7 @@ class LinearClassifier(PrivateClassifier):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LogisticRegression(LinearClassifier):
+class LogisticRegression(KnownErrors, LinearClassifier):
     """Logistic regression, multinomial for more than two classes.
 
     With `standard_errors=True` two thirds of the budget buy `newton_steps` Newton steps, most of it
@@ -136,24 +142,15 @@ class LogisticRegression(LinearClassifier):
             thetas.append(theta[0])
             covariances.append(back @ covariance @ back.T)
         self._keep(np.stack(thetas), found[0])
-        self.covariance_ = np.stack(covariances)
-        errors = np.sqrt(np.maximum(np.diagonal(self.covariance_, axis1=1, axis2=2), 0))
+        errors = self._keep_covariance(np.stack(covariances))
         self.intercept_error_, self.standard_errors_ = errors[:, 0], errors[:, 1:]
-
-    def intervals(self, confidence: float = 0.95) -> Floats:
-        """An interval for each coefficient, from sampling and privacy noise together."""
-        check_is_fitted(self, "standard_errors_")
-        return normal_intervals(self.coef_, self.standard_errors_, confidence)
 
     def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:  # noqa: N803
         """An interval (low, high) of each row's probability of the second class.
 
         Of more than two classes, of each one's log odds against the first.
         """
-        check_is_fitted(self, "standard_errors_")
-        x = np.column_stack([np.ones(len(X)), self._clamped(X)])
-        errors = np.sqrt(np.einsum("ni,kij,nj->nk", x, self.covariance_, x))
-        odds = normal_intervals(x[:, 1:] @ self.coef_.T + self.intercept_, errors, confidence)
+        odds = self._line_intervals(X, 0.0, confidence)
         return np.asarray(1 / (1 + np.exp(-odds[:, 0])) if odds.shape[1] == 1 else odds)
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
@@ -198,8 +195,9 @@ def newton_step(
 
     Early steps go this share of the way (James and Stein), so that noise does not lead them
     astray. The last one goes all of it, which has no bias. Curvature is measured halfway along the
-    step that the inverse curvature of the step `before` foretells: there it is the mean of the
-    way, up to third derivatives. The inverse of the new one comes last.
+    step that the inverse curvature of the step `before` foretells, and drawn to halfway along the
+    step that it gives: there it is the mean of the way, up to third derivatives. The inverse of
+    the new one comes last.
     """
     # Rows as long as they are, with less weight where that is long: no bias, as weights depend
     # on features alone.
@@ -214,15 +212,21 @@ def newton_step(
 
     halfway = theta[0] - certain(before) / 2 * before @ g
     bend = LogisticCurvature(halfway, scaling.radius, scaling.reach)
-    h = symmetric(sums.sums(bend, share, scaling.apply(own)) * bend.unit, theta.size)
+    raw = symmetric(sums.sums(bend, share, scaling.apply(own)) * bend.unit, theta.size)
     bend_noise = bend.unit * sums.sigma(bend, share)
-    floor = 2 * bend_noise * len(h) ** 0.5
-    values, vectors = np.linalg.eigh(h)
-    inverse = vectors @ np.diag(1 / np.maximum(values, floor)) @ vectors.T
+    there = halfway
+    for _ in range(_ROUNDS):
+        h, unsure, kept = drawn(raw, halfway, there, bend_noise)
+        floor = 2 * bend_noise * (1 + (kept + 0.05) * len(h)) ** 0.5
+        values, vectors = np.linalg.eigh(h)
+        inverse = vectors @ np.diag(1 / np.maximum(values, floor)) @ vectors.T
+        ended = theta[0] - inverse @ g
+        errors = np.sqrt(np.diag(inverse @ (h + noise**2 * np.eye(len(h))) @ inverse))
+        there = (ended + theta[0]) / 2 * (np.abs(ended) > 2 * errors)
     lost = 1 - np.clip(values / floor, 0, 1)  # part of the way where noise hides the curvature
     bias = vectors * lost**2 * (_HIDDEN**2 + (vectors.T @ theta[0]) ** 2) @ vectors.T
     step, true = inverse @ g, certain(inverse)
-    middle = h + (noise**2 + bend_noise**2 * true * step @ step) * np.eye(len(h))
+    middle = h + np.diag(noise**2 + true * unsure @ step**2)
     # Margins move by `moved` in mean square, and p (1 - p) by at most half as much: the step
     # falls short. Rows count here by the square of their own move, so `moved` is its fourth
     # moment over its second: 3 times the second if it is normal.
@@ -230,6 +234,31 @@ def newton_step(
     missing = true * min(1.0, moved / 4)
     bias += missing * np.outer(step, step)
     return step, true, inverse @ middle @ inverse + bias, inverse
+
+
+def drawn(
+    found: Floats, theta: Floats, there: Floats, noise: float
+) -> tuple[Floats, Floats, float]:
+    """A curvature `there` from a noisy one at theta, how unsure its numbers are, the share kept.
+
+    Noise in all entries hides eigenvalues that are far above that of any. So an entry is drawn as
+    far as it looks like noise to that of independent normal features, where it is less along
+    `there`: alone (one in as many as there are rows is none), and all together (James and Stein).
+    """
+    size = len(found)
+    before, after = (_LINK_VARIANCE + one[1:] @ one[1:] for one in (theta, there))
+    along = np.append(0.0, there[1:])
+    plain = np.eye(size) - np.outer(along, along) / after
+    plain *= max(float(np.trace(found)), noise) / np.trace(plain)
+    z = (found - plain) / noise
+    own = 1 / (1 + size * np.exp(-np.minimum(z**2, 1e3) / 2))
+    weight, kept = own.copy(), 0.0
+    for here in (np.eye(size, dtype=bool), ~np.eye(size, dtype=bool)):
+        rest = z[here & (own < 0.5)]
+        kept = max(0.0, 1 - max(rest.size, 1) / max(float((rest**2).sum()), 1e-300))
+        weight[here] = np.maximum(own[here], kept)
+    unsure = 3 * noise**2 * (weight + own * (1 - own) * z**2)  # as if three times as many were off
+    return (plain + weight * z * noise) * (before / after) ** 0.5, unsure, kept
 
 
 def against(chunk: Chunk, label: int) -> Chunk:

@@ -33,7 +33,7 @@ from discreet.learn.base import PrivateEstimator, normal_intervals
 from discreet.learn.binning import BinCounts, category_bins, equal_bins
 from discreet.learn.linear_sums import ClassMoments, class_moments
 from discreet.learn.noisy_sums import NoisySums
-from discreet.learn.rows import Floats
+from discreet.learn.rows import Floats, items_of
 from discreet.rationals import proper_share
 
 _CELLS = 32
@@ -73,6 +73,12 @@ class HypothesisTest(PrivateEstimator):
             super()._prepare(features)
         if self._PAIR and len(self.classes_) != 2:
             raise InputError("more than two groups", why="the test compares two", fix="use anova")
+
+    def _read_features(self, x: Any, *, reset: bool = True) -> Floats:
+        """Values as a column; a flat list of them is one."""
+        flat = x if hasattr(x, "shape") else items_of(x)
+        one = len(flat.shape) == 1 and not any(np.ndim(item) for item in flat[:1])
+        return super()._read_features(np.asarray(flat)[:, None] if one else x, reset=reset)
 
     def _told(self, statistic: Any, pvalue: Any) -> None:
         self.statistic_, self.pvalue_ = float(statistic), float(pvalue)
@@ -324,45 +330,62 @@ def compare_means(
 ) -> tuple[Floats, Floats]:
     """Welch's F of groups with values on [-1, 1], and its p-value.
 
-    Every number has noise of deviation `sigma`. The variance of a group is that around the common
-    mean, with one row more that is as far away as it can be, as far as the variance is the rows':
-    few rows of a skewed law underrate theirs. Degrees of freedom are Satterthwaite's: the noise of
-    sums is known, variances are not.
+    Every number has noise of deviation `sigma`. The spread of a group is that around the common
+    mean, less what noise put into both the spread and the residual. The mean is fitted twice: with
+    spreads around each mean, then with those around the first fit, so that no mean is chosen for
+    the spread it gives. Degrees of freedom are Satterthwaite's, for the noise of spreads: around
+    a common mean their sampling needs none (as R^2 is beta, not F).
     """
     groups = counts.shape[-1]
     c, s, q = (one[..., None] for one in (counts, sums, squares))
 
-    def parts(mean: Floats) -> tuple[Floats, Floats, Floats]:
-        """Squares around a mean, the variance that noise gives a residual, and that of the squares.
+    def noise(mean: Floats) -> Floats:
+        """The variance that noise gives a residual."""
+        return np.asarray(sigma**2 * (1 + mean**2))
 
-        Noise moves both together: what the residual tells of it is taken off. Squares may fall
-        below 0, though not far: cut off there they would be too large on average.
-        """
-        noise = sigma**2 * (1 + mean**2)
-        unsure = sigma**2 * (1 + mean**2 + mean**4) / (1 + mean**2)
-        found = q - 2 * mean * s + mean**2 * c
-        slope = mean * (2 + mean**2) * sigma**2 / (np.maximum(found, 0) + noise)
-        least = -np.minimum(noise / 2, 1.5 * np.sqrt(unsure))
-        return np.maximum(found + slope * (s - mean * c), least), noise, unsure
+    def squared(mean: Floats) -> Floats:
+        return np.asarray(q - 2 * mean * s + mean**2 * c)
 
-    def variance(mean: Floats) -> Floats:
-        spread, noise, _ = parts(mean)
-        own, far = np.maximum(spread, 0), (1 + np.minimum(np.abs(mean), 1)) ** 2
-        return np.asarray(spread + far * own / (own + noise) + noise)
+    def held(spread: Floats, mean: Floats, unsure: Floats) -> Floats:
+        """Spreads not far below 0: cut off there they would be too large on average."""
+        return np.maximum(spread, -np.minimum(noise(mean) / 2, 1.5 * np.sqrt(unsure)))
 
-    def residual(mean: Floats) -> Floats:
-        return np.asarray(((s - mean * c) ** 2 / variance(mean)).sum(axis=-2))
+    def fit(spread: Callable[[Floats], Floats]) -> tuple[Floats, Callable[[Floats], Floats]]:
+        def residual(mean: Floats) -> Floats:
+            return np.asarray(((s - mean * c) ** 2 / (spread(mean) + noise(mean))).sum(axis=-2))
 
-    mean = _least(residual, counts.shape[:-1])
-    total, (each, _, unsure) = variance(mean), parts(mean)
-    unknown = 2 * np.maximum(each, 0) ** 2 / np.maximum(c, 1) + unsure
+        return _least(residual, counts.shape[:-1]), residual
+
+    def squares_noise(mean: Floats) -> Floats:
+        return np.asarray(sigma**2 * (1 + 4 * mean**2 + mean**4))
+
+    mean, _ = fit(lambda mean: held(squared(mean), mean, squares_noise(mean)))
+    away, shared = s - mean * c, mean * (2 + mean**2) * sigma**2  # minus their covariance
+    own = np.maximum(squared(mean), 0) + noise(mean)
+    rest = _rest(c**2 / own)
+    unsure = np.maximum(squares_noise(mean) - shared**2 * rest / own, squares_noise(mean) / 10)
+    # The residual of few rows is in their spread too, as far as it is noise:
+    twice = noise(mean) / own * (away**2 - own) * c / (c**2 + 16 * sigma**2 + 1)
+    spread = squared(mean) + shared / own * away - twice
+    mean, residual = fit(lambda mean: held(spread, mean, unsure))
+    total = held(spread, mean, unsure) + noise(mean)
     weights = c**2 / total
-    rest = 1 - weights / np.maximum(weights.sum(axis=-2, keepdims=True), 1e-300)
-    doubt = (rest**2 * unknown / (2 * total**2)).sum(axis=(-2, -1)) / (groups**2 - 1)
+    rest = _rest(weights)
+    alone = (rest**2 * unsure / total**2).sum(axis=(-2, -1))
+    # The noise of the fitted mean is in all spreads alike:
+    alike = rest * shared * c / (own * total)
+    alike = alike / np.sqrt(np.maximum(weights.sum(axis=-2, keepdims=True), 1e-300))
+    both = np.maximum(alike.sum(axis=(-2, -1)) ** 2 - (alike**2).sum(axis=(-2, -1)), 0)
+    doubt = alone / (2 * (groups**2 - 1))
     f = residual(mean)[..., 0] / (groups - 1) / (1 + 2 * (groups - 2) * doubt)
-    pvalue = stats.f.sf(f, groups - 1, 1 / (1.5 * doubt))
+    pvalue = stats.f.sf(f, groups - 1, 1 / (3 * doubt + both / (2 * (groups - 1) ** 3)))
     most = residual(_least(lambda one: -residual(one), counts.shape[:-1]))[..., 0]
     return f, _given_most(pvalue, most, groups - 1)
+
+
+def _rest(weights: Floats) -> Floats:
+    """The share of all weights that others have."""
+    return np.asarray(1 - weights / np.maximum(weights.sum(axis=-2, keepdims=True), 1e-300))
 
 
 def _given_most(pvalue: Floats, most: Floats, freedom: int) -> Floats:
@@ -423,7 +446,11 @@ def compare_ranks(cells: Floats, sizes: Floats, sigma: float) -> tuple[Floats, F
         spread = (pooled * rank**2).sum(axis=-1) / (rows * square)
         sampling = np.maximum(spread, 0)[..., None]
     own = n * sampling + sigma**2
-    z = wins * rows / np.sqrt((n[..., ::-1] ** 2 * own).sum(axis=-1) * square)
+    # Sizes are noisy: their errors times what pooled noise moves the rank of a common law.
+    moved, k = sigma**2 * (weight**2).sum(axis=-1), cells.shape[-1]
+    law = np.maximum(square - moved * k * (k - 1) / 4, 0) * moved / (rows**2 * square)
+    missed = sigma**2 * (n**2).sum(axis=-1) * law
+    z = wins * rows / np.sqrt(((n[..., ::-1] ** 2 * own).sum(axis=-1) + missed) * square)
     pairs = np.maximum(sizes, max(1.0, sigma)).prod(axis=-1)
     return wins / pairs, z, 2 * stats.norm.sf(np.abs(z))
 
@@ -446,8 +473,14 @@ def compare_counts(counts: Floats, sigma: float, law: Any = None) -> tuple[Float
         b = _multiples(counts, a, variance, -2) if law is None else b
     # Variances are estimated: their reciprocals are too large by the variance of the fit.
     fitted = (rows + columns - 1 if law is None else 1) / (rows * columns)
-    told = ((counts - a * b) ** 2 / (variance + fitted * min(1.0, sigma**2))).sum(axis=(-2, -1))
-    return told, stats.chi2.sf(told, (columns - 1) * (rows - 1 if law is None else 1))
+    variance += fitted * np.minimum(1, 2 * sigma**2 / variance)
+    told = ((counts - a * b) ** 2 / variance).sum(axis=(-2, -1))
+    if law is not None:
+        return told, stats.chi2.sf(told, columns - 1)
+    most, freedom = (counts**2 / variance).sum(axis=(-2, -1)) - told, (rows - 1) * (columns - 1)
+    pvalue = stats.chi2.sf(told, freedom)
+    # Of more than two groups there are several least squares, each below the largest:
+    return told, _given_most(pvalue, most * (min(rows, columns) - 1), freedom)
 
 
 def _multiples(counts: Floats, of: Floats, variance: Floats, axis: int) -> Floats:

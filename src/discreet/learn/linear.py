@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator, normal_intervals
 from discreet.learn.design import CENTRE, FREE, Scaling, read_bounds, standardize
 from discreet.learn.linear_sums import second_moments
@@ -15,8 +16,42 @@ from discreet.learn.rows import Floats
 from discreet.rationals import non_negative
 
 
+class KnownErrors(PrivateEstimator):
+    """Coefficients whose covariance, from sampling and privacy noise, is known."""
+
+    covariance_: Floats
+
+    def _keep_covariance(self, covariance: Floats) -> Floats:
+        """Keep the covariance of (constant, coefficients); their standard errors."""
+        self.covariance_ = covariance
+        return np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 0))
+
+    def intervals(self, confidence: float = 0.95) -> Floats:
+        """An interval for each coefficient, from sampling and privacy noise together."""
+        self._check_errors()
+        return normal_intervals(self.coef_, self.standard_errors_, confidence)
+
+    def _line_intervals(self, x: Any, residual: float, confidence: float) -> Floats:
+        """An interval of each row's lines, with a residual of some variance beside."""
+        self._check_errors()
+        read = np.column_stack([np.ones(len(x)), self._clamped(x)])
+        covariance = self.covariance_.reshape(-1, read.shape[1], read.shape[1])
+        doubt = np.einsum("ni,kij,nj->nk", read, covariance, read)
+        lines = read[:, 1:] @ np.atleast_2d(self.coef_).T + self.intercept_
+        return normal_intervals(lines, np.sqrt(np.maximum(doubt, 0) + residual), confidence)
+
+    def _check_errors(self) -> None:
+        check_is_fitted(self, "coef_")
+        if not hasattr(self, "covariance_"):
+            raise InputError(
+                "a fit without standard errors",
+                why="they cost a part of the budget",
+                fix="pass standard_errors=True and fit again",
+            )
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+class LinearRegression(RegressorMixin, KnownErrors):  # type: ignore[misc]
     """Least squares, penalised only as far as the privacy noise asks for it (AdaSSP).
 
     `standard_errors_` and `intervals` cover sampling, the privacy noise and the bias of the penalty
@@ -80,16 +115,10 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         self.coef_, self.intercept_ = values[1:], float(values[0])
         far = scaling.norm / target * np.array([-1, 1])
         self.target_cut_ = np.clip(scaling.centre[-1] + far, *self.target_bounds_)
-        self.covariance_ = back @ covariance @ back.T / target**2
-        errors = np.sqrt(np.maximum(np.diag(self.covariance_), 0))
+        errors = self._keep_covariance(back @ covariance @ back.T / target**2)
         self.intercept_error_, self.standard_errors_ = float(errors[0]), errors[1:]
         self.residual_deviation_ = float(spread**0.5 / target)
         self.residual_slack_ = float(slack / target**2)
-
-    def intervals(self, confidence: float = 0.95) -> Floats:
-        """An interval for each coefficient, from sampling and privacy noise together."""
-        check_is_fitted(self, "coef_")
-        return normal_intervals(self.coef_, self.standard_errors_, confidence)
 
     def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:  # noqa: N803
         """An interval (low, high) for each row's target, if residuals are normal.
@@ -97,11 +126,8 @@ class LinearRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         It covers sampling and privacy noise of the coefficients, the spread of residuals, and what
         privacy noise does to that spread.
         """
-        x = np.column_stack([np.ones(len(X)), self._clamped(X)])
-        doubt = np.einsum("ni,ij,nj->n", x, self.covariance_, x)
         residual = self.residual_deviation_**2 + self.residual_slack_
-        errors = np.sqrt(np.maximum(doubt, 0) + residual)
-        told = normal_intervals(x[:, 1:] @ self.coef_ + self.intercept_, errors, confidence)
+        told = self._line_intervals(X, residual, confidence)[:, 0]
         return np.asarray(np.clip(told, *self.target_bounds_))
 
     def predict(self, X: Any) -> Floats:  # noqa: N803 - sklearn's

@@ -43,6 +43,22 @@ def test_ranks_and_counts_of_few_rows_are_not_told_apart(epsilon):
     assert _size(compare_counts(counts, sigma, sparse)[1]) < MOST
 
 
+@pytest.mark.parametrize("law", ["skewed", "rare coin"])
+def test_means_of_skewed_values_are_told_apart_as_often_as_the_level_says(law):
+    runs = 12_000
+    told = noisy_moments(np.random.default_rng(6), law, 100, [1 / 3] * 3, runs, 3)
+
+    # It was 0.029 of the rare coin where one mean was fitted to residuals and spreads together.
+    assert abs(_size(compare_means(*told)[1]) - 0.05) < 0.005 + 5 * (0.05 * 0.95 / runs) ** 0.5
+
+
+def test_tables_of_two_groups_keep_their_level_where_noise_drowns_them():
+    told = noisy_table(np.random.default_rng(7), 100, [0.5, 0.5], [0.5, 0.5], 12_000, 0.3)
+
+    # It was 0.031 without the law given the largest sum of squares.
+    assert abs(_size(compare_counts(*told)[1]) - 0.05) < 0.005 + 5 * (0.05 * 0.95 / 12_000) ** 0.5
+
+
 def test_differences_are_found():
     rng = np.random.default_rng(3)
     means = noisy_moments(rng, "normal", 1000, [0.5, 0.5], 500, 1, shift=0.2)
