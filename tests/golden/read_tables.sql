@@ -827,7 +827,7 @@ GROUP BY 1
 -- output high
 -- output n
 
-SELECT DISTINCT ON (city) city, urgent, n FROM (SELECT city, urgent, COUNT(*) AS n FROM visits GROUP BY 1, 2) t ORDER BY city, n DESC
+SELECT DISTINCT ON (city) city, urgent, n FROM (SELECT city, urgent, COUNT(*) AS n FROM visits GROUP BY 1, 2) t ORDER BY city, n DESC, urgent
 -- scan visits
 -- key city
 -- key urgent
@@ -835,7 +835,7 @@ SELECT DISTINCT ON (city) city, urgent, n FROM (SELECT city, urgent, COUNT(*) AS
 -- then
 --   answer 0
 --   compute city, urgent, n
---   window window 1 := ROW_NUMBER() by [city] order [city, n desc]
+--   window window 1 := ROW_NUMBER() by [city] order [city, n desc, urgent]
 --   filter (window 1 = 1)
---   sort city, n desc limit None offset 0
+--   sort city, n desc, urgent limit None offset 0
 --   compute city, urgent, n
