@@ -197,13 +197,17 @@ def compute(tables: Mapping[str, pa.Table], select: str) -> pa.Table:
 
 @contextmanager
 def connected(
-    path: str = ":memory:", *, read_only: bool = False, **config: int
+    path: str | None = None, *, read_only: bool = False, **config: int
 ) -> "Iterator[duckdb.DuckDBPyConnection]":
-    """A database for one use; EngineError where it fails."""
+    """A database for one use, or a connection to the scratchpad; EngineError where it fails."""
     import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
 
     try:
-        with duckdb.connect(path, read_only=read_only, config=dict(config)) as connection:
+        with (
+            scratchpad(**config).cursor()
+            if path is None
+            else duckdb.connect(path, read_only=read_only, config=dict(config))
+        ) as connection:
             yield connection
     except duckdb.Error:
         raise EngineError(

@@ -79,7 +79,7 @@ def measure(
     """How many rows and people there are, and what each column holds."""
     counts: dict[str, ColumnCounts] = {}
     total, people = 0, None
-    with connected(pandas_analyze_sample=0) as connection:
+    with connected(":memory:", pandas_analyze_sample=0) as connection:
         connection.execute("PRAGMA disable_optimizer")  # its time grows like columns cubed
         for some, source in _blocks(connection, rows, columns, reading):
             whose = list(some).index(unit) if unit in some else None
