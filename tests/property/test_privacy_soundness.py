@@ -148,9 +148,13 @@ def check(seed, precision):
         return wrong
 
 
-@pytest.mark.parametrize("block", range(8))
+BLOCKS = [0, *(pytest.param(block, marks=pytest.mark.audit) for block in range(1, 4))]
+"""The first of them has eight times the compositions in which each planted bug is found below."""
+
+
+@pytest.mark.parametrize("block", BLOCKS)
 def test_no_composition_is_reported_below_its_truth(block):
-    wrong = [(s, w) for s in range(block * 1100, block * 1100 + 1100) for w in check(s, SPECTRAL)]
+    wrong = [(s, w) for s in range(block * 2400, block * 2400 + 2400) for w in check(s, SPECTRAL)]
     assert not wrong, wrong[:3]
 
 

@@ -7,6 +7,7 @@ import sys
 from collections import defaultdict
 from contextlib import closing, contextmanager
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -131,12 +132,21 @@ def observed(curator, receipt, ask, place):
     return first, again, entries, curator.budget("visits").spent
 
 
+@cache
+def remembering(_modules):
+    """The functions with caches, of so many modules."""
+    return [
+        one
+        for name, module in list(sys.modules.items())
+        for one in (vars(module).values() if name.startswith("discreet.") else ())
+        if callable(getattr(one, "cache_clear", None))
+    ]
+
+
 def forget():
     """Empty the caches of functions: what is remembered of one neighbour is not computed again."""
-    for name, module in list(sys.modules.items()):
-        for one in vars(module).values() if name.startswith("discreet.") else ():
-            if callable(getattr(one, "cache_clear", None)):
-                one.cache_clear()
+    for one in remembering(len(sys.modules)):
+        one.cache_clear()
 
 
 def observed_question(curator, text, n, place):

@@ -243,7 +243,7 @@ def numbers(said: object, *shape: int) -> Reals:
         raise _unusable(f"a {type(said).__name__}", shape) from None
     if read.shape != shape:
         raise _unusable(_told(read.shape), shape)
-    if not np.isfinite(read).all():
+    if not (np.isfinite(read).all() if shape else math.isfinite(read)):
         raise _unusable("what is not a finite number", shape)
     return read
 

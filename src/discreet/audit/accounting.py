@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from discreet.audit.enumerate import enumerate_loss
+from discreet.audit.enumerate import enumerate_loss, remembered
 from discreet.audit.replayed_questions import not_drawn
 from discreet.audit.report import Audit
 from discreet.errors import BudgetError, InputError
@@ -483,7 +483,7 @@ ACCOUNTING: Final[Mapping[str, Claim]] = {
 
 def audit_accounting(name: str, claim: Claim) -> Audit:
     """Compare exact laws with the accountant's curve, however it is stated; certain."""
-    start = time.process_time()
+    start, claim = time.process_time(), remembered(claim)
     found = [enumerate_loss(claim)]
     for one in _restated(claim.guarantee):
         with suppress(InputError):  # such a statement of a weak guarantee promises nothing

@@ -1,6 +1,7 @@
 """The command line: one file for a command or a few, imported when one is called."""
 
 import codecs
+import gc
 import importlib
 import sys
 import traceback
@@ -96,7 +97,12 @@ class LazyGroup(click.Group):
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="plainly")
-        return super().main(*args, **kwargs)
+        usual = gc.get_threshold()
+        gc.set_threshold(20_000, *usual[1:])  # looking for garbage among modules takes a seventh
+        try:
+            return super().main(*args, **kwargs)
+        finally:
+            gc.set_threshold(*usual)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; an error of ours, or of the system, is a message."""

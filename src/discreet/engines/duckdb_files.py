@@ -65,6 +65,7 @@ if hasattr(os, "register_at_fork"):  # pragma: no branch - Windows has none
 
 
 DIALECT = DuckDBDialect()
+OWN = ":memory:"
 
 
 def describe_source(source: Any) -> Description:
@@ -114,7 +115,7 @@ def reader(path: Path, verb: str) -> str:
 
 def list_tables(path: Path) -> list[str]:
     """The tables and views of a DuckDB file."""
-    with connected(str(path), read_only=True) as found:
+    with connected(str(path)) as found:
         return [str(row[0]) for row in found.execute("SHOW TABLES").fetchall()]
 
 
@@ -153,7 +154,7 @@ def check_names(names: Iterable[str]) -> None:
 
 def read_database(path: Path, table: str) -> pa.Table:
     """A table of a DuckDB file, without the columns whose types are none of our kinds."""
-    with connected(str(path), read_only=True) as found:
+    with connected(str(path)) as found:
         types = found.execute(f"DESCRIBE {DIALECT.identifier(table)}").fetchall()
         known = [row[0] for row in types if DUCKDB.kind(str(row[1])) is not None]
         columns = ", ".join(map(DIALECT.identifier, known))
@@ -196,14 +197,13 @@ def compute(tables: Mapping[str, pa.Table], select: str) -> pa.Table:
 
 
 @contextmanager
-def connected(
-    path: str = ":memory:", *, read_only: bool = False, **config: int
-) -> "Iterator[duckdb.DuckDBPyConnection]":
-    """A database for one use; EngineError where it fails."""
+def connected(path: str = "", **config: int) -> "Iterator[duckdb.DuckDBPyConnection]":
+    """A file to read, a database of one's own, or the scratchpad; EngineError where it fails."""
     import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
 
     try:
-        with duckdb.connect(path, read_only=read_only, config=dict(config)) as connection:
+        own = duckdb.connect(path, path != OWN, dict(config)) if path else None
+        with own or scratchpad(**config).cursor() as connection:
             yield connection
     except duckdb.Error:
         raise EngineError(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.engines.duckdb_files import DIALECT, connected, reader
+from discreet.engines.duckdb_files import DIALECT, OWN, connected, reader
 from discreet.engines.reading import ABSENT, FALSE, TOTALS, TRUE, Reading, words
 from discreet.plan.calendar import moment
 from discreet.plan.kinds import Kind, Type
@@ -79,7 +79,7 @@ def measure(
     """How many rows and people there are, and what each column holds."""
     counts: dict[str, ColumnCounts] = {}
     total, people = 0, None
-    with connected(pandas_analyze_sample=0) as connection:
+    with connected(OWN, pandas_analyze_sample=0) as connection:
         connection.execute("PRAGMA disable_optimizer")  # its time grows like columns cubed
         for some, source in _blocks(connection, rows, columns, reading):
             whose = list(some).index(unit) if unit in some else None

@@ -112,6 +112,7 @@ def gaussian_half_width(variance: Fraction, probability: Fraction) -> int:
     return first_whole(lambda w: gaussian_tail(variance, w).hi <= limit, guess)
 
 
+@lru_cache(256)
 def normal_half_width(probability: Fraction) -> Fraction:
     """A z, rounded up, with P(|N(0, 1)| > z) <= probability.
 
@@ -120,7 +121,8 @@ def normal_half_width(probability: Fraction) -> Fraction:
         1.95996...
     """
     limit, scale = Interval.of(probability / 2).lo, 1 << 32
-    units = first_whole(lambda n: Interval.of(Fraction(n, scale)).normal_tail().hi <= limit)
+    guess = -scale * NormalDist().inv_cdf(max(float(probability / 2), 1e-300))
+    units = first_whole(lambda n: Interval.of(Fraction(n, scale)).normal_tail().hi <= limit, guess)
     return Fraction(units, scale)
 
 

@@ -58,9 +58,10 @@ from discreet.workload.online import OnlinePlan, OnlineSession
 from discreet.workload.small_database import SmallDatabase
 
 
-def caught(name, text=""):
+def caught(asked, text=""):
     """Whether a finding says so; what would be asked after it is not asked."""
-    return any(text in one for one in findings(QUESTIONS[name]))
+    question = QUESTIONS[asked] if isinstance(asked, str) else asked
+    return any(text in one for one in findings(question))
 
 
 LONG = {
@@ -159,7 +160,7 @@ def test_a_person_with_one_row_more_than_counts_in_full_is_caught(monkeypatch):
     part = _strategy("_mwem")
     rows = [pair.right[0] for pair in part.claim.pairs]
     assert 3 in {sum(person == part.people for person, _ in one) for one in rows}
-    assert "declared" in audit_question("planted", part).why
+    assert caught(part, "declared")
 
 
 def test_pairs_that_are_scored_with_the_noise_of_one_are_caught(monkeypatch):
@@ -174,7 +175,7 @@ def test_pairs_that_are_scored_with_the_noise_of_one_are_caught(monkeypatch):
         )
 
     monkeypatch.setattr(candidates, "score_noise", thin)
-    assert "declared" in audit_question("planted", _strategy("_synthesized")).why
+    assert caught(_strategy("_synthesized"), "declared")
 
 
 def test_a_session_that_forgets_its_runs_is_caught(monkeypatch):
@@ -186,7 +187,7 @@ def test_a_session_that_forgets_its_runs_is_caught(monkeypatch):
         return run
 
     monkeypatch.setattr(OnlineSession, "_running", forgetful)
-    assert "promised 1" in audit_question("planted", _strategy("_reopened")).why
+    assert caught(_strategy("_reopened"), "promised 1")
 
 
 def test_random_words_that_follow_a_private_width_or_scale_are_caught(monkeypatch):
@@ -325,8 +326,7 @@ def test_keys_chosen_as_if_a_person_had_one_are_caught(monkeypatch):
         return KeySelection(epsilon=found.epsilon, delta=found.delta)
 
     monkeypatch.setattr(SetPlan, "selection", thin)
-    found = audit_question("planted", QUESTIONS["curator-found-keys"].parts[0])
-    assert "(l1 over keys), declared 1" in found.why
+    assert caught(QUESTIONS["curator-found-keys"].parts[0], "(l1 over keys), declared 1")
 
 
 @pytest.mark.parametrize("name", ["curator-quantiles", "curator-quantiles-pure"])
@@ -338,15 +338,14 @@ def test_quantiles_of_half_their_scale_are_caught(monkeypatch, name):
 
     monkeypatch.setattr(measure_set, "quantile_scale", lambda *said: scale(*said) / 2)
     monkeypatch.setattr(measure_set, "quantile_guarantee", charged)
-    assert "promised 1" in audit_question("planted", QUESTIONS[name].parts[1]).why
+    assert caught(QUESTIONS[name].parts[1], "promised 1")
 
 
 def test_a_strategy_that_forgets_how_far_columns_are_apart_is_caught(monkeypatch):
     longest = lambda one: 2 * int((one.strategy**2).sum(axis=0).max())  # noqa: E731
     thin = property(lambda one: longest(one) * one.person_weight**2 / one.mu_squared)
     monkeypatch.setattr(MatrixMechanism, "variance", thin)
-    found = audit_question("planted", QUESTIONS["workload-strategies-change-one"])
-    assert "squared l2 steps" in found.why
+    assert caught(QUESTIONS["workload-strategies-change-one"], "squared l2 steps")
 
 
 def test_a_small_database_that_is_simply_the_best_is_caught(monkeypatch):
@@ -359,7 +358,7 @@ def test_a_small_database_that_is_simply_the_best_is_caught(monkeypatch):
 
 def test_a_question_that_is_not_answered_is_no_evidence():
     unknown = CuratorQuestion(lambda curator, price: curator.sql("SELECT 1 FROM nowhere", **price))
-    assert "it is not answered" in audit_question("planted", unknown).why
+    assert caught(unknown, "it is not answered")
 
 
 def test_people_who_go_on_without_a_budget_are_caught(monkeypatch):
@@ -392,8 +391,7 @@ def test_one_noise_for_all_groups_of_a_stream_is_caught(monkeypatch):
     shared = vector_stream.rounded_gaussian
     monkeypatch.setattr(vector_stream, "rounded_gaussian", lambda variance, _: shared(variance))
     part = QUESTIONS["curator-standing-question"].parts[1]
-    found = audit_question("planted", part)
-    assert "random words for" in found.why
+    assert caught(part, "random words for")
 
 
 @pytest.mark.parametrize(
@@ -408,13 +406,13 @@ def test_a_sum_of_rows_that_is_larger_than_stated_is_caught(monkeypatch, asked, 
     part = _learning(asked)
     assert not audit_question("sound", part).refuted
     monkeypatch.setattr(owner, name, wrong)
-    assert "declared" in audit_question("planted", part).why
+    assert caught(part, "declared")
 
 
 def test_a_model_that_states_less_than_it_spent_is_caught(monkeypatch):
     stated = property(lambda self: GDP.of_square(self.spent / 2, neighbours=self.neighbours))
     monkeypatch.setattr(NoisySums, "guarantee", stated)
-    assert "together, promised 0." in audit_question("planted", _learning("GaussianNB")).why
+    assert caught(_learning("GaussianNB"), "together, promised 0.")
 
 
 def test_a_profile_with_one_measurement_more_than_it_pays_for_is_caught(monkeypatch):
@@ -479,7 +477,7 @@ def test_scores_of_changed_people_with_noise_for_a_table_are_caught(monkeypatch)
     part = QUESTIONS["workload-strategies-change-one"].parts[-1]
     assert not audit_question("sound", part).refuted
     monkeypatch.setattr(candidates, "score_noise", thin)
-    assert "declared" in audit_question("planted", part).why
+    assert caught(part, "declared")
 
 
 @pytest.mark.parametrize(("kind", "part"), [("dataset", 0), ("analyst", 1), ("group", 2)])
@@ -491,8 +489,7 @@ def test_an_account_that_is_never_full_is_caught(monkeypatch, kind, part):
         return replace(true(free, cost), cap=account.cap)
 
     monkeypatch.setattr(accounts.Account, "after", endless)
-    found = audit_question("planted", QUESTIONS["curator-budgets"].parts[part])
-    assert found.refuted
+    assert caught(QUESTIONS["curator-budgets"].parts[part])
 
 
 @pytest.mark.parametrize("part", ["workload-strategies", "workload-strategies-change-one"])
@@ -506,7 +503,7 @@ def test_scores_that_weigh_queries_of_two_columns_more_are_caught(monkeypatch, p
     [asked] = [one for one in QUESTIONS[part].parts if one.asked.__name__ == "_mwem"]
     assert not audit_question("sound", asked).refuted
     monkeypatch.setattr(mwem.MWEM, "_scores", weighed)
-    assert "largest score change" in audit_question("planted", asked).why
+    assert caught(asked, "largest score change")
 
 
 @pytest.mark.parametrize(("place", "part"), [(0, 0), (1, 2)])
@@ -519,16 +516,14 @@ def test_a_workbook_that_does_not_count_an_amount_is_caught(monkeypatch, place, 
         return tuple(left)
 
     monkeypatch.setattr(workbook.Workbook, "_left", whole)
-    found = audit_question("planted", QUESTIONS["curator-workbooks"].parts[part])
-    assert "together, promised 5" in found.why
+    assert caught(QUESTIONS["curator-workbooks"].parts[part], "together, promised 5")
 
 
 def test_a_session_that_counts_one_of_its_runs_is_caught(monkeypatch):
     true = online_epochs._with_steps
     one = lambda state, steps: true(state, steps[:1])  # noqa: E731
     monkeypatch.setattr(online_epochs, "_with_steps", one)
-    found = audit_question("planted", QUESTIONS["curator-online-resumed"])
-    assert "together, promised 5" in found.why
+    assert caught(QUESTIONS["curator-online-resumed"], "together, promised 5")
 
 
 def test_an_account_that_pays_a_part_of_the_price_is_caught(monkeypatch):
@@ -536,7 +531,7 @@ def test_an_account_that_pays_a_part_of_the_price_is_caught(monkeypatch):
     true = accounts.Account.after
     half = lambda account, cost: true(account, (cost[0] // 2, cost[1]))  # noqa: E731
     monkeypatch.setattr(accounts.Account, "after", half)
-    assert audit_question("planted", part).refuted
+    assert caught(part)
 
 
 def test_shares_of_people_that_forget_a_measurement_are_caught(monkeypatch):
@@ -544,7 +539,7 @@ def test_shares_of_people_that_forget_a_measurement_are_caught(monkeypatch):
     first = lambda sizes, *said: true(sizes[:1], *said)  # noqa: E731
     monkeypatch.setattr(individual, "_squares", first)
     part = QUESTIONS["curator-per-person"].parts[2]
-    assert "a person loses a rho of" in audit_question("planted", part).why
+    assert caught(part, "a person loses a rho of")
 
 
 def test_a_limit_of_one_person_that_nobody_heeds_is_caught(monkeypatch):
@@ -557,20 +552,20 @@ def test_a_statistical_test_whose_counts_are_larger_than_stated_is_caught(monkey
     true = BinCounts.extent.fget
     monkeypatch.setattr(BinCounts, "extent", property(lambda one: (true(one)[0], 1)))
     for kind in ("MannWhitney", "ChiSquare", "ProportionTest"):
-        assert "declared" in audit_question("planted", _learning(kind)).why
+        assert caught(_learning(kind), "declared")
 
 
 def test_classes_that_are_bought_with_all_rows_of_a_person_are_caught(monkeypatch):
     monkeypatch.setattr(private_schema, "_first_rows", lambda rows, _: rows)
     for asked in ("_bounded", "_classified"):
-        assert audit_question("planted", _learning(asked)).refuted
+        assert caught(_learning(asked))
 
 
 def test_a_layer_whose_gradients_are_longer_than_they_are_told_is_caught(monkeypatch):
     layers = pytest.importorskip("discreet.learn.torch.layers")
     part, true = QUESTIONS["training"].parts[2], layers.PersonMatrix.norm_squares
     monkeypatch.setattr(layers.PersonMatrix, "norm_squares", lambda one: true(one) / 16)
-    assert "declared" in audit_question("planted", part).why
+    assert caught(part, "declared")
 
 
 def test_norms_without_gradients_that_are_too_small_are_caught(monkeypatch):
