@@ -481,6 +481,8 @@ def lose(folder, stored):
 
 
 STORED = ["measurements", "releases"]
+SOON = 1.0
+"""Seconds after which a charge without measurements is taken over, and found to have lost them."""
 
 
 @pytest.mark.parametrize("kind", ["profile", "workload"])
@@ -489,7 +491,7 @@ def test_what_is_lost_of_another_order_is_refused_too(tmp_path, monkeypatch, kin
     def fail(*_):
         raise Injected
 
-    with dp.Curator(tmp_path / "c") as curator:
+    with dp.Curator(tmp_path / "c", patience=SOON) as curator:
         add_dated(curator, NEIGHBOURS[0], BUDGET)
         planned = curator._local.offer_order(kind, ORDERS[kind], None).planned
         with monkeypatch.context() as patch:
@@ -509,7 +511,7 @@ def test_what_is_lost_is_refused_and_not_drawn_again(tmp_path, monkeypatch, step
     def fail(*_):
         raise Injected
 
-    with add_visits(dp.Curator(tmp_path / "c")) as curator:
+    with add_visits(dp.Curator(tmp_path / "c", patience=SOON)) as curator:
         with monkeypatch.context() as patch:
             if step == "measurements":
                 patch.setattr(MeasurementPlan, "present", fail)
