@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from discreet.answer.execute import measure_set
 from discreet.answer.execute.measure_set import look_again
 from discreet.answer.plan.contribution_histogram import LADDER, ROWS, ContributionHistogram
 from discreet.answer.plan.price import Price
@@ -17,14 +18,14 @@ PEOPLE = np.zeros(len(LADDER) + 1, dtype=np.int64)
 PEOPLE[:3] = 5_000
 
 
-def looked(law, limit, far=0, most=2**20, text="SELECT COUNT(*) AS n FROM visits"):
+def looked(law, limit, far=0, text="SELECT COUNT(*) AS n FROM visits"):
     """The plan, the bounds after a second look at people of whom some are `far`, and both looks."""
     plan = plan_set(read(text, schema(None, Limits())), Price(1, 1e-6), law)
     people, stream = PEOPLE.copy(), Keystream(law.value.ljust(32).encode())
     people[LADDER.index(1024)] = far
     seen = ContributionHistogram(PEOPLE.astype(float), plan.histogram_scale, LADDER, None, law, 2)
     with replaced(lambda: stream):
-        found = look_again(plan, seen, ContributionBounds(law, limit, 1), people, most)
+        found = look_again(plan, seen, plan.bounds(limit, 1), people)
     return plan, *found
 
 
@@ -37,8 +38,9 @@ def test_the_limit_is_raised_and_noise_is_wider_by_what_people_far_out_paid(law)
 
 
 @LAW
-def test_the_limit_is_raised_no_higher_than_noise_is_made_for(law):
-    _, bounds, _ = looked(law, 3, far=2_000, most=512)
+def test_the_limit_is_raised_no_higher_than_noise_is_made_for(law, monkeypatch):
+    monkeypatch.setattr(measure_set, "widest", lambda _: 512)
+    _, bounds, _ = looked(law, 3, far=2_000)
     assert bounds.rows == 512
 
 
@@ -52,8 +54,9 @@ def test_the_limit_stays_where_nobody_is_far_and_they_would_weigh_less(law):
 
 @LAW
 def test_nobody_is_far_beyond_the_highest_limits(law):
-    _, bounds, _ = looked(law, LADDER[-1])
-    assert bounds.far is None
+    plan, *_ = looked(law, 8)
+    assert plan.bounds(2**18 - 1, 1).far == LADDER[-2]
+    assert plan.bounds(2**18, 1) == ContributionBounds(law, 2**18, 1)
 
 
 @LAW
