@@ -185,9 +185,10 @@ class CompiledQuery:
             if bounds.far is not None:
                 far, lower = bounds.far**power, limit * bounds.share
                 less = self.weight(norm, lower, square=square)
-                weight = self.dialect.choose([(f"{norm} > {far}", less)], weight)
                 if far < limit:  # whoever is over the limit is far out
-                    limit = max(far, math.floor(lower))
+                    weight, limit = less, max(far, math.floor(lower))
+                else:
+                    weight = self.dialect.choose([(f"{norm} > {far}", less)], weight)
             found.append(self._over("heavy", norm, limit, weight))
         if self._of(People):
             weight = self.weight("l0", bounds.groups, square=square)
