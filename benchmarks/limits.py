@@ -30,8 +30,8 @@ from discreet.answer.plan.contribution_histogram import (
     Norm,
     choose,
     clipped_share,
+    far_beyond,
     raise_limit,
-    with_far,
 )
 from discreet.answer.plan.planning import CHOICE
 from discreet.plan.bounding import ContributionBounds, NoiseKind
@@ -217,9 +217,10 @@ def run(
     bounds = ContributionBounds(law, limit, 1)
     if spread.looks == 2:
         price = 2 * CHOICE[law]  # of what is left, the second histogram takes as much as the first
-        bounds, first = with_far(bounds, norm, Fraction(1 - price / (1 - price)))
-        if bounds.far is not None:
-            both = spread.with_second(again[first:])
+        far, share = far_beyond(limit), Fraction(1 - price / (1 - price))
+        if far is not None:
+            bounds = replace(bounds, far=far, share=share)
+            both = spread.with_second(again[LADDER.index(far) + 1 :])
             raised = raise_limit(both, norm, bounds, noise, groups)
             bounds, spread = (bounds, spread) if raised is None else (raised, both)
     limit = bounds.full_rows

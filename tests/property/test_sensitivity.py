@@ -234,8 +234,8 @@ CROWD = [(1, "Haifa", "a", 90.0, 120)] * 9 + [
 def test_a_person_without_weights_is_caught(monkeypatch, law):
     weights = CompiledQuery.weights
 
-    def nobody(self, _rows, _groups, *, square, **_):
-        return weights(self, 2**31, 2**62, square=square)
+    def nobody(self, bounds):
+        return weights(self, replace(bounds, rows=2**31, groups=2**62))
 
     monkeypatch.setattr(CompiledQuery, "weights", nobody)
 
@@ -255,8 +255,8 @@ def test_a_person_who_is_far_out_moves_statistics_by_their_share(law, rows, far)
 def test_a_person_who_is_far_out_and_weighs_as_much_as_others_is_caught(monkeypatch, law):
     weights = CompiledQuery.weights
 
-    def equal(self, rows, groups, *, square, **_):
-        return weights(self, rows, groups, square=square)
+    def equal(self, bounds):
+        return weights(self, replace(bounds, far=None))
 
     monkeypatch.setattr(CompiledQuery, "weights", equal)
 

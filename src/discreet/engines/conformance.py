@@ -15,7 +15,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -27,6 +26,7 @@ import pyarrow as pa
 from discreet.engines.engine import ARROW, Engine, Session
 from discreet.engines.timing import Deadline
 from discreet.errors import EngineError, InvariantBroken
+from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import EachRow, Limits, Person, PublicTable, Schema, Table
 from discreet.plan.statistics import Distinct, Ranks, needed
@@ -317,7 +317,7 @@ def _measured(
 def _steps(
     compiled: CompiledQuery, case: Mapping[str, Any], session: Session
 ) -> Iterator[tuple[str, list[list[Any]]]]:
-    groups, rows, square = case["groups"], case["each"], case["square"]
+    groups, rows = case["groups"], case["each"]
     _lend_keys(compiled, session)
     if not compiled.query.is_by_row:
         session.keep(*compiled.pairs)
@@ -325,9 +325,9 @@ def _steps(
         norms = {f"people by {n}": compiled.spread((n, BUCKETS)) for n in ("l0", "l1", "l2")}
         yield from _at_once(session, norms, 2)
         few = [] if compiled.query.has_known_keys else compiled.few_groups(groups)
-        far = case.get("far")  # beyond so many rows people have a share of the limit
-        beyond = None if far is None else (far[0], Fraction(far[1]))
-        for kept in (*few, *compiled.weights(rows, groups, square=square, beyond=beyond)):
+        kind = NoiseKind.GAUSSIAN if case["square"] else NoiseKind.LAPLACE
+        bounds = ContributionBounds.read([kind.value, rows, groups, *case.get("far", ())])
+        for kept in (*few, *compiled.weights(bounds)):
             session.keep(*kept)
     found = _rows(session, compiled.totals)
     yield "totals", found

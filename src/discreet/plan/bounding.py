@@ -77,12 +77,9 @@ class ContributionBounds:
     @property
     def full_rows(self) -> int:
         """The most rows that count in full, for whoever has that many."""
-        return self.rows if self.far is None or self.far >= self.rows else self.far_rows
-
-    @property
-    def beyond(self) -> tuple[int, Fraction] | None:
-        """What lowers the weights of some: `far` and the share."""
-        return None if self.far is None else (self.far, self.share)
+        if self.far is None or self.far >= self.rows:
+            return self.rows
+        return max(self.far, self.far_rows)
 
     def raised(self, limit: int) -> "ContributionBounds":
         """The same, with as many `rows` as let that many count in full above `far`."""
@@ -135,7 +132,7 @@ def largest_weight(limit: Fraction | int, *, squared: bool) -> float:
     Reference:
         `docs/explanation/proofs/bounding.md`, Lemma 1.
     """
-    return (float(limit) ** 0.5 if squared else float(limit)) * FULL * _BELOW
+    return (math.sqrt(limit) if squared else float(limit)) * FULL * _BELOW
 
 
 def within_groups(limit: int, query: Query) -> int:

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from discreet import noise
 from discreet.answer.execute import individual, measure_set
+from discreet.answer.plan.contribution_histogram import far_beyond
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.audit import curator_questions
@@ -118,21 +119,24 @@ def test_a_limit_histogram_made_for_half_a_person_is_caught(monkeypatch):
 def test_a_person_who_is_counted_twice_and_weighs_as_much_as_others_is_caught(monkeypatch, name):
     weights = CompiledQuery.weights
 
-    def equal(self, rows, groups, *, square, **_):
-        return weights(self, rows, groups, square=square)
+    def equal(self, bounds):
+        return weights(self, replace(bounds, far=None))
 
     monkeypatch.setattr(CompiledQuery, "weights", equal)
     assert "together, promised 1" in audit_question("planted", QUESTIONS[name].parts[0]).why
 
 
 def test_people_who_are_counted_twice_before_they_pay_for_it_are_caught(monkeypatch):
-    true = measure_set.with_far
+    bounds, weights = SetPlan.bounds, CompiledQuery.weights
 
     def early(*asked):
-        bounds, _ = true(*asked)
-        return bounds, 1  # whoever has more than one row
+        return replace(bounds(*asked), far=1)  # whoever has more than one row is counted
 
-    monkeypatch.setattr(measure_set, "with_far", early)
+    def later(self, found):
+        return weights(self, replace(found, far=found.far and far_beyond(found.rows)))
+
+    monkeypatch.setattr(SetPlan, "bounds", early)
+    monkeypatch.setattr(CompiledQuery, "weights", later)
     crowd = replace(QUESTIONS["curator-limit-histograms-pure"], people=400)  # the limit is seen
     assert "together, promised 1" in audit_question("planted", crowd).why
 

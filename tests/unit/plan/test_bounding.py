@@ -49,9 +49,9 @@ def test_rows_that_noise_is_made_for_let_a_limit_stand_above_far(kind, share):
 
 def test_a_limit_just_below_far_is_the_last_that_everybody_has():
     bounds = ContributionBounds(LAPLACE, 8, 1, 8, Fraction(1, 2))
-    assert (bounds.full_rows, bounds.far_rows, bounds.beyond) == (8, 4, (8, Fraction(1, 2)))
-    assert replace(bounds, far=7).full_rows == 4
-    assert ContributionBounds(LAPLACE, 8, 1).beyond is None
+    assert (bounds.full_rows, bounds.far_rows) == (8, 4)
+    assert replace(bounds, far=7).full_rows == 7
+    assert replace(bounds, far=3).full_rows == 4
 
 
 @pytest.mark.parametrize("bounds", [(3, 2), (3, 2, 12, Fraction(3, 4))])

@@ -26,7 +26,6 @@ from discreet.answer.plan.contribution_histogram import (
     clipped_share,
     lost_rows,
     raise_limit,
-    with_far,
 )
 from discreet.answer.plan.measure import Measurement, quantile_guarantee, quantile_scale
 from discreet.answer.plan.planning import check_feasible, public_bounds, unit_scale, widest
@@ -125,14 +124,12 @@ def bound_contributions(
         )
         limit = choose(spread, norm, unit_scale(plan, norm), groups)
         if name == ROWS:
-            limit = min(limit, most)
-            bounds = replace(bounds, rows=limit)
+            bounds = plan.bounds(min(limit, most), bounds.groups)
+            bounds, spread = look_again(plan, spread, bounds, people)
+            limit = bounds.full_rows
         else:
             limit = min(limit, plan.findable(most))
             bounds = replace(bounds, groups=limit)
-        if looks == 2:
-            bounds, spread = look_again(plan, spread, bounds, people, most)
-            limit = bounds.full_rows
         if (share := clipped_share(spread, replace(norm, rows=bounds), limit)) is not None:
             told[name] = share
     noise, paid = plan.histogram_noise.value, mechanism.guarantee
@@ -145,23 +142,21 @@ def look_again(
     spread: ContributionHistogram,
     bounds: ContributionBounds,
     people: NDArray[np.int64],
-    most: int,
 ) -> tuple[ContributionBounds, ContributionHistogram]:
-    """Count people far beyond a limit once more, and raise it if that shows any.
+    """Count people who are far out once more, and raise the limit if that shows any.
 
     Guarantee:
         See `SetPlan.second`: those people alone are counted, and weigh less for it.
     """
-    norm = plan.norms[ROWS]
-    bounds, first = with_far(bounds, norm, 1 - plan.second)
     if bounds.far is None:
         return bounds, spread
-    noisy = np.asarray(plan.histogram.release(people[first:]), dtype=np.float64)
-    both = spread.with_second(noisy)
+    norm = plan.norms[ROWS]
+    far_out = people[norm.steps.index(bounds.far) + 1 :]
+    both = spread.with_second(np.asarray(plan.histogram.release(far_out), dtype=np.float64))
     raised = raise_limit(both, norm, bounds, unit_scale(plan, norm), plan.query.group_count)
     if raised is None:
         return bounds, spread
-    return replace(raised, rows=min(raised.rows, most)), both
+    return replace(raised, rows=min(raised.rows, widest(plan))), both
 
 
 # --- numbers --------------------------------------------------------------------------------------

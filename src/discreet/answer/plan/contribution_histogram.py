@@ -8,7 +8,6 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, replace
-from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -377,17 +376,10 @@ def choose(spread: ContributionHistogram, norm: Norm, noise: float, groups: int)
     return candidates[-1]
 
 
-def with_far(
-    bounds: ContributionBounds, norm: Norm, share: Fraction
-) -> tuple[ContributionBounds, int]:
-    """Bounds that leave people far beyond the limit a share, and the first bucket of those.
-
-    The same bounds where no bucket is as far out.
-    """
-    first = bisect_right(norm.steps, FAR * bounds.rows)
-    if first == len(norm.steps):
-        return bounds, first
-    return replace(bounds, far=norm.steps[first - 1], share=share), first
+def far_beyond(limit: int) -> int | None:
+    """The step above which people are far out, for a limit on rows; None where it is the last."""
+    within = bisect_right(LADDER, FAR * limit)
+    return LADDER[within - 1] if within < len(LADDER) else None
 
 
 def raise_limit(

@@ -6,11 +6,11 @@ Whoever prices, explains, runs or audits a question reads this value; nobody der
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from discreet.answer.plan.contribution_histogram import FAR, FEW, GROUPS, ROWS, Norm
+from discreet.answer.plan.contribution_histogram import FEW, GROUPS, ROWS, Norm, far_beyond
 from discreet.answer.plan.measure import Measurement, StatisticNoise, gaussian, laplace
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.thresholded_count import ThresholdedCount, shared_count
@@ -159,9 +159,10 @@ class SetPlan:
         return laplace(each, Fraction(1 if once else 2), self.neighbours)
 
     def bounds(self, rows: int, groups: int) -> ContributionBounds:
-        """Bounds that the first stage chooses, with those who are far out if that is asked."""
-        far = FAR * rows if self.second else None
-        return ContributionBounds(self.noise_kind, rows, groups, far, 1 - self.second)
+        """Bounds that a first histogram chooses; who is far out has a share if that is planned."""
+        bounds = ContributionBounds(self.noise_kind, rows, groups)
+        far = far_beyond(rows) if self.second else None
+        return bounds if far is None else replace(bounds, far=far, share=1 - self.second)
 
     @property
     def histogram_scale(self) -> float:

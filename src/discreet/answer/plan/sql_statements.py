@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass
 
 from discreet.answer.plan.set_plan import SetPlan
-from discreet.plan.bounding import ContributionBounds, NoiseKind, within_groups
+from discreet.plan.bounding import ContributionBounds, within_groups
 from discreet.plan.expressions import SIZE, remember
 from discreet.plan.query import Query
 from discreet.plan.statistics import Distinct, Ranks, needed
@@ -68,7 +68,8 @@ class SetStatements:
         # First, so that nobody is weighed by groups that they do not count in.
         most = self.plan.findable(contributions.groups)
         few = self.compiled.few_groups(most) if self.plan.finds_keys else []
-        return [*map(self._kept, few), *(self._weights(contributions) if self._ranked else [])]
+        weights = self.compiled.weights(contributions) if self._ranked else []
+        return [*map(self._kept, few), *weights]
 
     def totals(self, contributions: ContributionBounds) -> str:
         """The weighted totals of each group: by place where keys are known, else by key."""
@@ -78,7 +79,7 @@ class SetStatements:
         )
         if compiled.query.is_by_row or compiled.participants or self._ranked:
             return text
-        weights = [f"{name} AS ({select})" for name, select in self._weights(contributions)]
+        weights = [f"{name} AS ({select})" for name, select in compiled.weights(contributions)]
         if self._alone:
             named, several = compiled.dialect.named, len(weights) > 1
             people = [named(*one, once=one.name == "pairs" or several) for one in self._people()]
@@ -130,11 +131,6 @@ class SetStatements:
     def _ranked(self) -> bool:
         """Whether weights are read again: for quantiles."""
         return any(isinstance(one, Ranks) for one in self.compiled.statistics)
-
-    def _weights(self, contributions: ContributionBounds) -> list[Kept]:
-        square = contributions.noise_kind is NoiseKind.GAUSSIAN
-        rows, groups, beyond = contributions.rows, contributions.groups, contributions.beyond
-        return self.compiled.weights(rows, groups, square=square, beyond=beyond)
 
     def distincts(self, statistic: Distinct, contributions: ContributionBounds) -> str:
         """How many different values each group has."""

@@ -129,9 +129,11 @@ def _limits(part: "ExplainedSet", unit: str) -> list[str]:
 
 def _second(part: "ExplainedSet") -> tuple[str, str]:
     """Who pays for the second histogram, and with what."""
+    gaussian = part.choice_noise is NoiseKind.GAUSSIAN
+    less = 1 - float(1 - part.second) ** (0.5 if gaussian else 1)
     return (
-        f"whoever has more than {FAR} times the limit on rows is counted a second time, for",
-        f"{float(part.second):.0%} of what their rows cost otherwise: they weigh less by that",
+        f"whoever has more than about {FAR} times the limit on rows is counted a second time, for",
+        f"{float(part.second):.0%} of what their rows cost otherwise: they weigh {less:.0%} less",
     )
 
 

@@ -410,11 +410,9 @@ def _far(part: NoisyStatistics) -> str:
     bounds = part.contributions
     if bounds.far is None:
         return ""
-    if bounds.full_rows < bounds.rows:
-        return (
-            f", with noise for {bounds.rows:,}: people beyond {bounds.far:,} were looked at twice"
-        )
-    return f", or {bounds.far_rows:,} if they have more than {bounds.far:,}"
+    if bounds.far_rows < bounds.full_rows:
+        return f", or {bounds.far_rows:,} if they have more than {bounds.far:,}"
+    return f", with noise for {bounds.rows:,}: people beyond {bounds.far:,} were looked at twice"
 
 
 def _l2(part: NoisyStatistics) -> str:

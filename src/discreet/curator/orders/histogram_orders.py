@@ -13,7 +13,7 @@ from discreet.curator.orders.planned_orders import Asked, QuoteContext
 from discreet.curator.orders.query_orders import price_at
 from discreet.engines.engine import Session
 from discreet.errors import InputError, QueryRefused
-from discreet.plan.bounding import FULL
+from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.expressions import Call, Expression, Function, Literal
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Aggregate, AggregateFunction, Query
@@ -101,8 +101,8 @@ def weighed_rows(compiled: CompiledQuery, max_rows: int) -> list[Kept]:
     """The kept selects that bound the weights of each person's rows; none where rows are people."""
     if compiled.query.is_by_row:
         return []
-    weights = compiled.weights(max_rows, 1, square=False)
-    return [compiled.pairs, compiled.norms, *weights]
+    bounds = ContributionBounds(NoiseKind.LAPLACE, max_rows, 1)
+    return [compiled.pairs, compiled.norms, *compiled.weights(bounds)]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from discreet.plan.bounding import FULL, largest_weight
+from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind, largest_weight
 from discreet.plan.expressions import Expression, Function
 from discreet.plan.kinds import INT64, Kind, Value
 from discreet.plan.query import Query
@@ -171,33 +171,31 @@ class CompiledQuery:
             first += len(limits) + 1
         return f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS b ORDER BY 1"
 
-    def weights(
-        self, rows: int, groups: int, *, square: bool, beyond: tuple[int, Fraction] | None = None
-    ) -> list[Kept]:
-        """The people over the limits and their weights; `square` for limits on squared norms.
+    def weights(self, bounds: ContributionBounds) -> list[Kept]:
+        """The people over the limits and their weights.
 
-        A limit that no statistic is weighed by is left out; `beyond` a number of rows, a share of
-        the limit on rows holds. Why: see `discreet.plan.bounding`.
+        A limit that no statistic is weighed by is left out. Why: see `discreet.plan.bounding`.
         """
+        square = bounds.noise_kind is NoiseKind.GAUSSIAN
         norm, power = ("l2", 2) if square else ("l1", 1)
         found = []
         if self._of(*_BY_ROWS):
-            far = None if beyond is None else (beyond[0] ** power, rows**power * beyond[1])
-            found.append(self._over("heavy", norm, rows**power, far, square=square))
+            limit = bounds.rows**power
+            weight = self.weight(norm, limit, square=square)
+            if bounds.far is not None:
+                far, lower = bounds.far**power, limit * bounds.share
+                less = self.weight(norm, lower, square=square)
+                if far < limit:  # whoever is over the limit is far out
+                    weight, limit = less, max(far, math.floor(lower))
+                else:
+                    weight = self.dialect.choose([(f"{norm} > {far}", less)], weight)
+            found.append(self._over("heavy", norm, limit, weight))
         if self._of(People):
-            found.append(self._over("roaming", "l0", groups, None, square=square))
+            weight = self.weight("l0", bounds.groups, square=square)
+            found.append(self._over("roaming", "l0", bounds.groups, weight))
         return found
 
-    def _over(
-        self, name: str, norm: str, limit: int, beyond: tuple[int, Fraction] | None, *, square: bool
-    ) -> Kept:
-        weight = self.weight(norm, limit, square=square)
-        if beyond is not None:
-            far, lower = beyond
-            less = self.weight(norm, lower, square=square)
-            weight = self.dialect.choose([(f"{norm} > {far}", less)], weight)
-            if far < limit:  # whoever is over the limit is beyond
-                limit = max(far, math.floor(lower))
+    def _over(self, name: str, norm: str, limit: int, weight: str) -> Kept:
         select = f"SELECT {self._person}, {weight} AS w FROM {self._norms} WHERE {norm} > {limit}"
         return Kept(name, select)
 

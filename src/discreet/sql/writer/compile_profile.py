@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from discreet.plan.bounding import FULL
+from discreet.plan.bounding import FULL, ContributionBounds, NoiseKind
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Kind
 from discreet.plan.query import Aggregate, AggregateFunction, Query
@@ -56,8 +56,8 @@ class CompiledProfile:
 
     def weights(self, limit: int) -> list[Kept]:
         """The people over a limit on rows, and their weights."""
-        compiled = self._compiled
-        return [] if compiled.query.is_by_row else compiled.weights(limit, 1, square=False)
+        bounds = ContributionBounds(NoiseKind.LAPLACE, limit, 1)
+        return [] if self._compiled.query.is_by_row else self._compiled.weights(bounds)
 
     def block(self, names: Sequence[str]) -> str:
         """Weights and values of some columns, row by row."""

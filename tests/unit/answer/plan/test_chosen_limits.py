@@ -16,8 +16,8 @@ from discreet.answer.plan.contribution_histogram import (
     Norm,
     choose,
     clipped_share,
+    far_beyond,
     raise_limit,
-    with_far,
 )
 from discreet.plan.bounding import ContributionBounds
 
@@ -129,8 +129,8 @@ def looked_at(rows, noise, law=NoiseKind.LAPLACE):
     """The bounds after two looks, and both histograms."""
     norm, first = Norm(ROWS, law, 1), replace(histogram(rows, 10), looks=2, noise_kind=law)
     limit = choose(first, norm, noise, 1)
-    bounds, cut = with_far(ContributionBounds(law, limit, 1), norm, SHARE)
-    both = first.with_second(first.people[cut:])
+    bounds = ContributionBounds(law, limit, 1, far_beyond(limit), SHARE)
+    both = first.with_second(first.people[LADDER.index(bounds.far) + 1 :])
     return bounds, raise_limit(both, norm, bounds, noise, 1), first, both
 
 
@@ -153,8 +153,8 @@ def test_where_nobody_is_far_the_limit_stays():
 
 
 def test_nobody_is_counted_twice_where_no_bucket_is_as_far_out():
-    bounds = ContributionBounds(NoiseKind.LAPLACE, LADDER[-1], 1)
-    assert with_far(bounds, ONE, SHARE) == (bounds, len(LADDER))
+    assert far_beyond(2**18 - 1) == LADDER[-2]
+    assert far_beyond(2**18) is None
 
 
 def test_people_far_out_lose_more():

@@ -189,6 +189,17 @@ def test_chosen_limits_are_told_with_examples_and_their_price():
     assert "rows and groups of one person are limited to what noisy" in repr(explanation)
 
 
+@pytest.mark.parametrize(("law", "paid"), [(NoiseKind.LAPLACE, 0.25), (NoiseKind.GAUSSIAN, 0.5)])
+def test_whoever_pays_for_a_second_histogram_weighs_as_much_less_as_is_told(law, paid):
+    query = asked("SELECT COUNT(*) AS n FROM visits")
+    plan = plan_set(query, PRICE, law)
+    shown = repr(explain(query, DuckDBDialect(), PRICE, noise_kinds=(law,)))
+    bounds = plan.bounds(2**16, 1)
+    less = 1 - bounds.far_rows / bounds.rows
+    assert float(plan.second) == pytest.approx(paid, rel=0.01)
+    assert f"{paid:.0%} of what their rows cost otherwise: they weigh {less:.0%} less" in shown
+
+
 def test_without_a_delta_there_is_laplace_noise_alone():
     (part,) = explain(asked(ASKED), DuckDBDialect(), Price(1)).parts
     assert {option.contributions.noise_kind for option in part.options} == {NoiseKind.LAPLACE}

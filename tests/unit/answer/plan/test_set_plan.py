@@ -26,7 +26,7 @@ from discreet.mechanisms import KeySelection
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.sensitivity import Strategy, apart
 from discreet.plan.statistics import Distinct, People, Ranks, Rows, needed
-from discreet.privacy import GDP, Approximate, Neighbours, Pure, Ranges
+from discreet.privacy import GDP, Approximate, DiscreteLaplaceNoise, Neighbours, Pure, Ranges
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, price
 from discreet.sql.reader.read import read
 from planned import plan_set
@@ -136,6 +136,32 @@ def test_one_measurement_pays_epsilon_for_a_second_histogram_and_all_of_them_rho
 def test_a_second_histogram_needs_public_groups_limits_on_rows_and_a_sum_of_rows(text, decided):
     chosen = {"histograms": (ROWS,), "choice": Fraction(1, 100)} | (decided or {})
     assert (second_share(made(text, **chosen)) > 0) is (decided is None)
+
+
+def below(law, odds):
+    """The delta of a symmetric law at odds e^odds, also below 1."""
+    if odds >= 0:
+        return float(law.delta(odds).upper)
+    return 1 - math.exp(odds) * (1 - float(law.delta(-odds).upper))
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(5)])
+@pytest.mark.parametrize("share", [Fraction(1, 9), Fraction(1, 3), Fraction(1, 2)])
+def test_a_second_histogram_and_laplace_noise_are_below_the_curve_that_is_told(epsilon, share):
+    """An epsilon alone would be less than what an answer tells of the noise it has."""
+    plan = counting(LAPLACE, share * epsilon, n=epsilon, total=Fraction(0))
+    plan = replace(plan, second=second_share(plan))
+    assert plan.second == share
+    first, *_ = plan.measurements(plan.bounds(1, 1))
+    told, counted = first.mechanism.guarantee, plan.histogram.guarantee
+    assert (counted.epsilon0, counted.sensitivity) == (share * epsilon, 1)
+    moved = math.floor((1 - share) * told.sensitivity)
+    rows = DiscreteLaplaceNoise(epsilon * moved / told.sensitivity, moved)
+    a = float(counted.epsilon0)
+    for part in range(20):
+        odds = float(epsilon) * part / 20
+        joint = (math.exp(a) * below(rows, odds - a) + below(rows, odds + a)) / (1 + math.exp(a))
+        assert joint <= float(told.delta(odds).upper) * (1 - 1e-9)
 
 
 def test_ten_groups_have_no_second_histogram():

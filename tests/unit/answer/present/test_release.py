@@ -4,19 +4,21 @@ import dataclasses
 import datetime as dt
 import html.parser
 import math
+import re
 from fractions import Fraction
 
 import pyarrow as pa
 import pytest
 
 from clinic import CLINIC
-from discreet.answer.measurement_plan import answer
+from discreet.answer.measurement_plan import MeasurementPlan, answer
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.release import Release
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import InputError
 from discreet.noise.bits import Keystream, replaced
+from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.dummy import dummy
 from discreet.plan.public_facts import PublicFacts, facts_of
 from discreet.privacy import Neighbours, Pure, compose
@@ -45,6 +47,25 @@ def released(engine):
     stream = Keystream(bytes(32))
     with replaced(lambda: stream):
         return dataclasses.replace(answer(query, engine, Price(1, 1e-6)), facts=facts_of(query))
+
+
+@pytest.mark.parametrize(
+    ("rows", "far", "said"),
+    [
+        (8, 32, "at most 8 rows, or 4 if they have more than 32"),
+        (512, 12, "at most 256 rows, with noise for 512: people beyond 12 were looked at twice"),
+        (512, 300, "at most 300 rows, or 256 if they have more than 300"),
+    ],
+)
+def test_a_release_says_how_much_counts_of_whom_where_people_are_counted_twice(
+    engine, rows, far, said
+):
+    query = read("SELECT COUNT(*) AS n FROM visits", CLINIC)
+    plan = MeasurementPlan.of(query, Price(1))
+    drawn = plan.measure(engine)
+    bounds = ContributionBounds(NoiseKind.LAPLACE, rows, 1, far, Fraction(1, 2))
+    (note, *_) = plan.present([dataclasses.replace(drawn[0], contributions=bounds)]).notes
+    assert said in re.sub(r" \([^)]*\)", "", note)
 
 
 def made(columns, widths=None, *, keys=(), neighbours=Neighbours.ADD_REMOVE, **more):
