@@ -138,8 +138,8 @@ class QuantileDraw:
         assert self.ends is not None  # noqa: S101 - narrowing: see `cell`
         level, margin, n = level_of(self.aggregate), self.margin(size, scale), ranks.people
         unit = math.lcm(level.denominator, *(end.denominator for end in self.ends))
-        own = unit * self.apart / (2 * max(level, 1 - level))
-        unit, own, most = unit * own.denominator, own.numerator, margin * _MARGINS
+        larger = unit * self.apart / (2 * max(level, 1 - level))
+        unit, own, most = unit * larger.denominator, larger.numerator, margin * _MARGINS
         kind = object if 4 * max(unit, own) * most >= _ROOM else np.int64
         counted = np.concatenate([[0], ranks.at_or_below(np.arange(size))])
 
@@ -147,7 +147,7 @@ class QuantileDraw:
             """How much less is below each cell than the target, in parts of so many a weight."""
             whole, part = divmod(int(each * target * n), each)
             near = np.clip(whole - counted, -most - 1, most + 1).astype(kind)
-            return np.clip(each * near + part, -unit * most, unit * most)
+            return np.asarray(np.clip(each * near + part, -unit * most, unit * most))
 
         below, (left, right) = lacking(level, own), (lacking(one, unit) for one in self.ends)
         missed = np.maximum(np.maximum(below[1:], -below[:-1]), 0)
