@@ -84,7 +84,7 @@ def _draws() -> Iterator[tuple[str, QuantileDraw]]:
     ends = [counted_from_end(Aggregate(one.value, one, x)) for one in (function.MIN, function.MAX)]
     asked = [*inner, *ends, Aggregate("mode", function.MODE, x)]
     for kind, (one, lost) in product(
-        NoiseKind, [*((one, None) for one in asked), *product(inner[:2], (0.0, 0.1))]
+        NoiseKind, [*((one, None) for one in asked), *product(inner, (0.0, 0.1))]
     ):
         [draw] = quantile_draws([one], [] if lost is None else [one.name], lost or 0.0, kind)
         interval = {None: "", 0.0: "-interval", 0.1: "-interval-moved"}[lost]

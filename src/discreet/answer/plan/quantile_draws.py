@@ -29,8 +29,11 @@ _FAILURE = 0.05
 _MOST_WEIGHT = 1 << 50
 """No data has as much."""
 
-_MARGINS = 8
-"""As many margins of spare weight are as good as any more."""
+_MARGINS = 64
+"""As many margins of weight, to spare or missing, are as good as any more."""
+
+_FEW_CELLS = 256
+"""Up to so many, distances double."""
 
 _ROOM = 1 << 62
 """Scores are computed as 64-bit numbers below this."""
@@ -126,32 +129,37 @@ class QuantileDraw:
             as there can be. Wanted is the first distance that spares a `margin`: the j-th misses it
             by y = max(margin - h_j, h_(j - 1) - margin, 0), which a row moves by max(1 - p, q) at
             most, half of `apart`, as it moves h. The miss x(m) of the cell itself, a quantile's, it
-            moves by half of `rank_range`; taken as many times as the first is larger, by as much as
-            y. The score is -max(x, y), which moves no further than both do: one choice at the whole
-            price, where two of them would have to share it.
+            moves by max(level, 1 - level); taken as many times as the first is larger, by as much
+            as y. The score is -max(x, y), which moves no further than both do: one choice at the
+            whole price, where two of them would have to share it. Weights to spare and missing
+            are cut at `most`, which moves nothing further, so that neither the kind of numbers nor
+            the work hangs on the data.
         """
         assert self.ends is not None  # noqa: S101 - narrowing: see `cell`
-        level = level_of(self.aggregate)
-        times = self.apart / rank_range(level, Neighbours.ADD_REMOVE)
+        level, margin, n = level_of(self.aggregate), self.margin(size, scale), ranks.people
         unit = math.lcm(level.denominator, *(end.denominator for end in self.ends))
-        unit *= times.denominator
-        margin = unit * self.margin(size, scale)
-        most = margin * _MARGINS
-        wide = unit * 4 * max(ranks.people, 1) * times.numerator + most >= _ROOM
+        larger = unit * self.apart / (2 * max(level, 1 - level))
+        unit, own, most = unit * larger.denominator, larger.numerator, margin * _MARGINS
+        kind = object if 4 * max(unit, own) * most >= _ROOM else np.int64
         counted = np.concatenate([[0], ranks.at_or_below(np.arange(size))])
-        upto = unit * counted.astype(object if wide else np.int64)
-        wanted, *targets = (int(unit * one * ranks.people) for one in (level, *self.ends))
-        missed = np.maximum(np.maximum(wanted - upto[1:], upto[:-1] - wanted), 0)
-        beyond = np.full(size + 1, most, dtype=upto.dtype)
-        left = np.concatenate([beyond, targets[0] - upto[1:-1]])  # of low ends from -size on
-        right = np.concatenate([upto[1:-1] - targets[1], beyond])  # of high ends from 0 on
-        spare = np.minimum(
-            [np.minimum(left[size - w :][:size], right[w:][:size]) for w in distances(size)], most
-        )
-        before = np.concatenate([np.full((1, size), margin), spare[:-1]])
-        misses = np.maximum(margin - spare, before - margin)
-        both = np.maximum(misses, missed * times.numerator // times.denominator)
-        return -both, scale * unit
+
+        def lacking(target: Fraction, each: int) -> NDArray[Any]:
+            """How much less is below each cell than the target, in parts of so many a weight."""
+            whole, part = divmod(int(each * target * n), each)
+            near = np.clip(whole - counted, -most - 1, most + 1).astype(kind)
+            return np.asarray(np.clip(each * near + part, -unit * most, unit * most))
+
+        below, (left, right) = lacking(level, own), (lacking(one, unit) for one in self.ends)
+        missed = np.maximum(np.maximum(below[1:], -below[:-1]), 0)
+        beyond = np.full(size + 1, unit * most, dtype=kind)
+        left = np.concatenate([beyond, left[1:-1]])  # of low ends from -size on
+        right = np.concatenate([-right[1:-1], beyond])  # of high ends from 0 on
+        spare = np.empty((distances(size).size + 1, size), dtype=kind)
+        spare[0] = margin * unit
+        for row, w in zip(spare[1:], distances(size), strict=True):
+            np.minimum(left[size - w :][:size], right[w:][:size], out=row)
+        misses = np.maximum(margin * unit - spare[1:], spare[:-1] - margin * unit)
+        return -np.maximum(misses, missed, out=misses), scale * unit
 
     def margin(self, size: int, scale: Fraction) -> int:
         """The weight that the wanted interval has to spare on both sides.
@@ -177,9 +185,16 @@ class QuantileDraw:
 
 @cache
 def distances(size: int) -> NDArray[np.int64]:
-    """How far an interval may reach, in cells: rising by a half at most, to the whole range."""
-    few = [least << power for power in range(size.bit_length()) for least in (2, 3)]
-    return np.array([*(one for one in (0, 1, *few) if one < size - 1), size - 1])
+    """How far an interval may reach, in cells: rising by a half at most, to the whole range.
+
+    Why: among few cells each reaches over twice as many cells as the one before, and one. Finer
+    steps make intervals a little narrower, but many distances are then nearly as good as the wanted
+    one, more of them around cells further off, and so these are chosen more often.
+    """
+    powers = range(size.bit_length())
+    fine = [0, 1, *(least << power for power in powers for least in (2, 3))]
+    few = [(1 << power) - 1 for power in powers] if size <= _FEW_CELLS else fine
+    return np.array([*(one for one in few if one < size - 1), size - 1])
 
 
 def draw_mode(
@@ -254,12 +269,10 @@ def rank_error(
 
 
 def _moved(level: Fraction, by: float) -> tuple[Fraction, Fraction]:
-    """A level moved both ways by no less, in thousandths; past 0 and 1 if need be, never onto it.
+    """A level moved both ways by no less, past 0 and 1 if need be.
 
-    A row moves the miss of a quantile at 0 or 1 by less than that of an interval that reaches there
-    (`rank_range`).
+    In thousandths of the larger side of the level: scores are whole numbers of parts (`scores`).
     """
-    moved = Fraction(math.ceil(by * 1000), 1000)
-    if {level - moved, level + moved} & {0, 1}:
-        moved += Fraction(1, 1000)
+    side = max(level, 1 - level)
+    moved = side * math.ceil(Fraction(by) / side * 1000) / 1000
     return level - moved, level + moved
