@@ -15,7 +15,7 @@ COUNT = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.1}
 REFUSED = [
     line.partition(": ")[2]
     for line in (GOLDEN / "refused.txt").read_text(encoding="utf-8").splitlines()
-    if ": " in line and not line.startswith("#")
+    if ": " in line and not line.startswith(("#", "public_only"))  # those are free, about nobody
 ]
 INJECTIONS = [
     *(

@@ -195,12 +195,14 @@ def _by_workers(curator: Curator, price: Price) -> list[Any]:
         made = {batch.column(0)[0].as_py(): batch for batch in work(rows)}
         return [made[part] for part in parts]
 
-    room: Any = import_module("discreet.engines.duckdb").DuckDBSession
-    room.has_workers, room.map_parts = lambda _: True, map_parts
+    duckdb: Any = import_module("discreet.engines.duckdb")
+    session = duckdb.DuckDBSession
+    ways = {"has_workers": lambda _: True, "map_parts": map_parts}
+    duckdb.DuckDBSession = type("WorkingSession", (session,), ways)  # what is said of a class stays
     try:
         return _release(curator, price)
     finally:
-        del room.has_workers, room.map_parts
+        duckdb.DuckDBSession = session
 
 
 def _again(curator: Curator, price: Price) -> list[Any]:

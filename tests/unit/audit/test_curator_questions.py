@@ -584,8 +584,8 @@ def test_a_charge_that_is_a_thousandth_too_small_is_caught(monkeypatch):
     true = accounts.Account.after
     less = lambda account, cost: true(account, (cost[0] * 999 // 1000, cost[1]))  # noqa: E731
     monkeypatch.setattr(accounts.Account, "after", less)
-    assert caught("curator-limit-histograms", "is charged")
     assert caught("curator-found-keys", "is charged")
+    assert caught("curator-aggregates", "is charged")
 
 
 def test_a_plan_that_is_read_back_otherwise_is_caught(monkeypatch):
@@ -634,20 +634,19 @@ def test_a_row_that_is_longer_than_stated_is_caught(monkeypatch):
 
 
 def test_a_training_run_with_less_noise_than_it_was_charged_for_is_caught(monkeypatch):
-    runs = pytest.importorskip("discreet.curator.orders.fits.training_orders").TrainingRuns
+    pytest.importorskip("torch")
+    training_orders = import_module("discreet.curator.orders.fits.training_orders")
     assert not audit_question("sound", QUESTIONS["curator-training"]).refuted
-    true = runs.run
+    run = training_orders.TrainingRun
+    true = run.take
 
-    def thin(self, charge, trainer):
-        took = self._resume
+    def thin(self, trainer):
+        by, planned, *rest = self.resumed
+        return true(
+            replace(self, resumed=(by, replace(planned, mu=2 * planned.mu), *rest)), trainer
+        )
 
-        def resumed(*said):
-            by, planned, *rest = took(*said)
-            return by, replace(planned, mu=2 * planned.mu), *rest
-
-        return true(replace(self, _resume=resumed), charge, trainer)
-
-    monkeypatch.setattr(runs, "run", thin)
+    monkeypatch.setattr(run, "take", thin)
     assert caught("curator-training", "is charged")
 
 

@@ -117,7 +117,7 @@ def test_a_charge_that_would_be_measured_otherwise_than_it_was_charged_is_not(mo
         told["sets"][0]["measured"][0][1] = "1/1000"
         return told
 
-    with add_visits(dp.Curator.in_memory(), limits=None) as curator:
+    with add_visits(dp.Curator.in_memory()) as curator:
         window = curator.async_session("alice")
         with monkeypatch.context() as earlier:
             earlier.setattr(QueryOrder, "decisions", otherwise)
