@@ -85,8 +85,8 @@ def _of_accounts(question: CuratorQuestion, tables: Tables) -> Any:
             bits = {"value": Bounds(0, 9), **dict.fromkeys(("side", "odd"), Bounds(0, 1))}
             for name, rows in zip(("visits", "bills"), tables, strict=True):
                 curator.add(name, table_of(rows), columns=bits, **said)
-            if (own := question.own_limit) is not None:
-                curator.limit_person(question.people, epsilon=own, dataset="visits")
+            if (alone := question.own_limit) is not None:
+                curator.limit_person(question.people, epsilon=alone, dataset="visits")
         told = question.told(folder)
         with Curator(folder) as curator:
             if question.per_person:  # all charges are folded in from the first one on
@@ -540,7 +540,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
     ),
     "small-database": CuratorQuestion(_small_database, **_HISTOGRAM),
     "wide-draws": CuratorQuestion((_gaps, _smooth), delta=Fraction(1, 100), source=_of_presence),
-    "curator-standing-question": CuratorQuestion((_stream("count"), _stream("by turn"))),
+    "curator-standing-question": CuratorQuestion((_stream("total"), _stream("by turn"))),
     "curator-per-person": CuratorQuestion(
         (
             *map(_people, ("people by turn", "by kind", "three together", "sets")),

@@ -30,6 +30,7 @@ from discreet.curator.orders.histogram_orders import HistogramQuery
 from discreet.curator.orders.profile_orders import ProfileOrder
 from discreet.curator.orders.streams import streams
 from discreet.curator.orders.streams.stream_orders import StreamOrder
+from discreet.curator.orders.streams.stream_reading import StreamQuery
 from discreet.curator.people import person_accounts
 from discreet.curator.people.opened_accounts import OpenedAccounts
 from discreet.curator.people.person_accounts import PersonAccounts
@@ -230,6 +231,14 @@ def test_a_standing_question_with_noise_for_half_a_person_is_caught(monkeypatch)
     true = StreamOrder.counter.func
     monkeypatch.setattr(StreamOrder, "counter", property(lambda planned: _halved(true(planned))))
     assert caught("curator-standing-question", "l2 of a step")
+
+
+def test_a_standing_question_with_noise_for_one_of_two_sums_is_caught(monkeypatch):
+    true = StreamQuery.sensitivity.fget
+    one = property(lambda read: int(true(read) / len(read.statistics) ** 0.5) + 1)
+    monkeypatch.setattr(StreamQuery, "sensitivity", one)
+    part = QUESTIONS["curator-standing-question"].parts[0]
+    assert "l2 of a step" in audit_question("planted", part).why
 
 
 def test_a_standing_question_that_counts_a_person_on_every_day_is_caught(monkeypatch):
