@@ -14,7 +14,7 @@ import pytest
 from discreet import noise
 from discreet.audit import audit_claim
 from discreet.audit.local_protocols import PATHS, PROTOCOLS, audit_protocols
-from discreet.local import PiecewiseMean, shuffle
+from discreet.local import Mean1Bit, PiecewiseMean, shuffle
 from discreet.local.protocol import _KINDS
 from discreet.local.secret_shared_sum import SumServer
 from discreet.privacy import Pure
@@ -79,6 +79,25 @@ def test_a_server_that_draws_again_when_it_is_asked_again_is_caught(monkeypatch)
 
     monkeypatch.setattr(SumServer, "total", fresh)
     [audit] = audit_protocols({"sum": PATHS["local-secret-shared-sum"]()})
+    assert audit.refuted
+
+
+def test_a_server_that_adds_a_share_twice_is_caught(monkeypatch):
+    true = SumServer.fits
+
+    def forgetful(server, share):
+        server._points.pop(share, None)
+        return true(server, share)
+
+    monkeypatch.setattr(SumServer, "fits", forgetful)
+    [audit] = audit_protocols({"sum": PATHS["local-secret-shared-sum"]()})
+    assert audit.refuted
+
+
+def test_a_device_that_rounds_anew_every_day_is_caught(monkeypatch):
+    true = Mean1Bit.settle
+    monkeypatch.setattr(Mean1Bit, "settle", lambda mean, codes, _: true(mean, codes, lambda d: d()))
+    [audit] = audit_protocols({"mean": PATHS["local-mean-1bit-for-life"]()})
     assert audit.refuted
 
 

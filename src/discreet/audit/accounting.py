@@ -36,6 +36,7 @@ from discreet.privacy import (
     EPSILON,
     GDP,
     MU_SQUARED,
+    RDP,
     RHO,
     ZCDP,
     Approximate,
@@ -306,9 +307,9 @@ STATISTICS: Final[Mapping[str, Callable[..., tuple[Any, ...]]]] = {
 """All statistics with a stated sensitivity, of rows; with -1, divided by one less."""
 
 
-def _filter(measure: Measure, delta: Fraction = Fraction(0)) -> Claim:
+def _filter(measure: Measure, delta: Fraction = Fraction(0), epsilon: Fraction = _ONE) -> Claim:
     """As many charges as a filter admits that has room for little more than two, or two deltas."""
-    one = Approximate(_ONE, delta) if delta else Pure(_ONE)
+    one = Approximate(epsilon, delta) if delta else Pure(epsilon)
     price = Filter(Charge(0, measure=measure)).price(one)
     amount = price.amount * (_MOST if delta else Fraction(201, 100))
     budget, times = Filter(Charge(amount, 2 * price.delta, measure=measure)), 0
@@ -316,7 +317,7 @@ def _filter(measure: Measure, delta: Fraction = Fraction(0)) -> Claim:
     for _ in range(_MOST):  # a refusal is not the end
         with suppress(BudgetError):
             budget, times = Filter.from_dict(budget.charge(one).to_dict()), times + 1
-    return _claim(promised, lambda: _or_truth(_responses(times), 1 - (1 - delta) ** times))
+    return _claim(promised, lambda: _or_truth(_responses(times, epsilon), 1 - (1 - delta) ** times))
 
 
 def _training() -> Claim:
@@ -399,6 +400,7 @@ _NAMED: Final = {"basic": basic_epsilon, "advanced": advanced_epsilon, "optimal"
 _GROUPS: Final = (
     *((Pure(_ONE), _geometric), (DiscreteLaplaceNoise(_ONE), _geometric), (_HALF, _rounded)),
     *((ZCDP(1 / (2 * _VARIANCE)), _discrete), (_LATTICE, _discrete)),
+    (RDP(lambda order: order / (2 * _VARIANCE)), _discrete),
     *((Approximate(_ONE, _SLIP), _shown), (Subsampled(_LATTICE, _RATE), _sampled_people)),
 )
 """Guarantees of one person, and the laws of outputs for so many people."""
@@ -418,6 +420,10 @@ _CLAIMS: Final[dict[str, Claim]] = {
         lambda: _both(_reports(epsilon=_ONE / 2), _or_truth(_responses(3), 1 - (1 - _SLIP) ** 3)),
     ),
     "zcdp": _claim(ZCDP(1 / (2 * _VARIANCE)), _discrete),
+    "zcdp-deltas": _claim(
+        compose([(ZCDP(1 / (2 * _VARIANCE), _SLIP), 2)]),
+        lambda: _or_truth(_twice(_discrete()), 1 - (1 - _SLIP) ** 2),
+    ),
     "gdp": _claim(_HALF, _rounded),
     "laplace": _claim(DiscreteLaplaceNoise(_ONE), _geometric),
     "discrete-gaussian": _claim(compose([(_LATTICE, 2)]), lambda: _twice(_discrete())),
@@ -473,6 +479,7 @@ _CLAIMS: Final[dict[str, Claim]] = {
     "individual-balances": _balances(),
     **{f"filter-{one.name}": _filter(one) for one in _MEASURES},
     **{f"filter-{one.name}-delta": _filter(one, _SLIP) for one in _MEASURES[:3]},
+    **{f"filter-{one.name}-deltas-alone": _filter(one, _SLIP, 0 * _ONE) for one in _MEASURES[:3]},
 }
 
 ACCOUNTING: Final[Mapping[str, Claim]] = {

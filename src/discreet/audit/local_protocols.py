@@ -123,6 +123,20 @@ def _kept(name: str) -> Claim:
     return Claim(f"{type(protocol).__name__} kept", promised, protocol.pairs, draw)
 
 
+def _lived() -> Claim:
+    """All bits that a device ever sends about one value: it keeps an answer for each end."""
+    protocol = Mean1Bit(epsilon=_ONE)
+
+    def _life(value: Any) -> int:
+        codes, kept = protocol.read(value), dict[bytes, Any]()
+        days = (protocol.settle(codes, lambda d: kept.setdefault(b"", d())) for _ in range(_ASKED))
+        return sum(kept.setdefault(d.tobytes(), int(protocol.randomize(d)[0, 0])) for d in days)
+
+    promised = Pure(2 * protocol.epsilon, neighbours=Neighbours.CHANGE_ONE)
+    draw = lambda value, runs: np.array([_life(value) for _ in range(runs)])  # noqa: E731
+    return Claim("Mean1Bit for life", promised, protocol.pairs, draw)
+
+
 def _admitted(budget: Fraction, *kept: bool) -> int:
     """How many answers a device's ledger admits, so many each time it is opened, refused or not."""
     survey, times = KRandomizedResponse(epsilon=_ONE, domain=ValueDomain(5)), 0
@@ -154,7 +168,7 @@ def _device() -> Claim:
 
 
 def _shared_sum() -> Claim:
-    """The total of one server, asked again and again; the other tells all that it has."""
+    """The total of one server, given a share twice and asked again; the other tells all it has."""
     rule = SecretSharedSum(epsilon=_ONE, bits=2)
 
     def draw(number: int, runs: int) -> NDArray[Any]:
@@ -162,8 +176,10 @@ def _shared_sum() -> Claim:
 
     def _once(number: int) -> float:
         servers = [SumServer(rule, place) for place in range(2)]
-        exchange(servers, shares := rule.share(number))
-        told = sum(bit << place for place, bit in enumerate(shares[1].bits))
+        shares = rule.share(number)
+        for _ in range(2):  # who was counted once is not counted again
+            exchange(servers, shares)
+        told = servers[1]._total  # noqa: SLF001 - a server that tells all
         return sum(rule.combine([servers[0].total(), told]) for _ in range(_ASKED)) / _ASKED
 
     return Claim("SecretSharedSum", rule.guarantee, (Pair(0, 3),), draw)
@@ -196,6 +212,7 @@ PATHS: Final[Mapping[str, Callable[[], Claim]]] = {
     "local-popular-values": _popular,
     "local-piecewise-mean-coarse": lambda: _CoarseMean(epsilon=_ONE).claim,
     "local-rappor-for-life": partial(_kept, "local-rappor"),
+    "local-mean-1bit-for-life": _lived,
     **{
         f"{name}-values": partial(_of_values, name)
         for name in PROTOCOLS

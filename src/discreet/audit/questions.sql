@@ -14,6 +14,8 @@ SELECT turn, COUNT(*) AS n, SUM(value) AS s FROM visits GROUP BY 1;
 SELECT turn, COUNT(*) AS n, SUM(value) AS s FROM visits WHERE value = 10 GROUP BY 1;
 -- people by turn
 SELECT turn, COUNT(DISTINCT person) AS n FROM visits GROUP BY 1;
+-- people by value
+SELECT value, COUNT(DISTINCT person) AS n FROM visits GROUP BY 1;
 -- sets
 SELECT turn, COUNT(*) AS n FROM visits GROUP BY ROLLUP(turn);
 -- three together
@@ -28,6 +30,8 @@ SELECT COUNT(value) AS n, SUM(value) AS total FROM visits;
 -- found
 SELECT word, COUNT(*) AS n FROM visits GROUP BY 1;
 SELECT word, COUNT(DISTINCT person) AS n FROM visits GROUP BY 1;
+-- found quantiles
+SELECT word, MEDIAN(value) AS m FROM visits GROUP BY 1;
 
 -- aggregates
 SELECT COUNT(DISTINCT serial) AS n FROM visits;
@@ -44,6 +48,8 @@ WHERE value BETWEEN 3 AND 8 GROUP BY 1;
 SELECT b.turn, SUM(v.value) AS s
 FROM visits v JOIN bills b ON v.person = b.person AND v.value = b.value
 WHERE EXISTS (SELECT 1 FROM bills c WHERE c.person = v.person AND c.value > 6) GROUP BY 1;
+SELECT turn, COUNT(*) AS n FROM visits v
+WHERE EXISTS (SELECT 1 FROM bills b WHERE b.person = v.person AND b.value = v.value + 1) GROUP BY 1;
 SELECT place, COUNT(*) AS n
 FROM (SELECT LEAST(ROW_NUMBER() OVER (PARTITION BY person ORDER BY day), 3) AS place FROM visits) AS w
 WHERE place IN (1, 2, 3) GROUP BY 1;

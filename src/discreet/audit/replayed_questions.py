@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from itertools import groupby
 from operator import attrgetter
@@ -74,9 +75,8 @@ _FORGETFUL: Final = type("Forgetful", (dict,), {"__setitem__": lambda *_: None})
 
 def of_curator(question: "CuratorQuestion", tables: Tables) -> Any:
     """What is asked of a curator who has the tables."""
-    budget = (Budget.per_person if question.per_person else Budget)(
-        epsilon=BUDGET, delta=2 * question.delta
-    )
+    kind = Budget.per_person if question.per_person else partial(Budget, measure=question.measure)
+    budget = kind(epsilon=BUDGET, delta=2 * question.delta)
     columns = {"value": Bounds(0, 10), "day": Bounds(FIRST, FIRST + dt.timedelta(9))}
     columns |= dict.fromkeys(("side", "odd"), Bounds(0, 1))
     columns |= {"turn": Bounds(0, 2), "serial": Bounds(0, 999)}
@@ -129,6 +129,8 @@ class CuratorQuestion:
 
     spends_all: bool = False
     """Whether so much is asked that a budget is used up, which alone is promised."""
+
+    measure: Any = None  # epsilons of a few parts add up with nothing to spare
 
     needs: str = "discreet.mechanisms"
     """A package whose mechanisms have to be there before anybody listens."""

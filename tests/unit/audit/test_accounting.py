@@ -17,6 +17,7 @@ from discreet.mechanisms.median import Median
 from discreet.privacy import (
     EPSILON,
     MU_SQUARED,
+    RDP,
     RHO,
     ZCDP,
     Approximate,
@@ -96,6 +97,7 @@ def test_what_is_tight_is_among_the_laws():
         ),
         ("accountant-group-subsampled", Subsampled(LATTICE, Fraction(1, 4))),
         ("accountant-change-zcdp", ZCDP(Fraction(1, 4))),
+        ("accountant-group-rdp", RDP(lambda order: order / 8).group(2)),
         ("accountant-theorem-advanced-delta", Approximate(20, Fraction(1, 100))),
     ],
 )
@@ -143,6 +145,20 @@ def test_a_filter_that_forgets_a_delta_is_caught(monkeypatch):
     assert not audit_accounting("sound", accounting._filter(RHO, Fraction(1, 100))).refuted
     monkeypatch.setattr(Filter, "charge", forgetful)
     assert audit_accounting("planted", accounting._filter(RHO, Fraction(1, 100))).refuted
+
+
+def test_a_stored_filter_without_charges_of_a_delta_alone_is_caught(monkeypatch):
+    true = Filter.to_dict
+    some = lambda self: [one.to_dict() for one in self.history if one.amount]  # noqa: E731
+    assert not audit_accounting("sound", accounting._filter(RHO, SLIP, Fraction(0))).refuted
+    monkeypatch.setattr(Filter, "to_dict", lambda self: {**true(self), "charges": some(self)})
+    assert audit_accounting("planted", accounting._filter(RHO, SLIP, Fraction(0))).refuted
+
+
+def test_a_zcdp_price_without_its_delta_is_caught(monkeypatch):
+    true = charges._PRICES["rho"]
+    monkeypatch.setitem(charges._PRICES, "rho", lambda *asked: (true(*asked)[0], Fraction(0)))
+    assert audit_accounting("planted", ACCOUNTING["accountant-zcdp-deltas"]).refuted
 
 
 def test_a_filter_that_is_read_back_whole_is_caught(monkeypatch):

@@ -23,7 +23,7 @@ from discreet.audit.replayed_questions import CuratorQuestion, audit_question, f
 from discreet.audit.report import as_facts
 from discreet.cli.audit import audit
 from discreet.curator import workbook
-from discreet.curator.ledger import accounts
+from discreet.curator.ledger import accounts, charging
 from discreet.curator.orders import online_epochs
 from discreet.curator.orders.census import census_workers
 from discreet.curator.orders.fits.fit_totals import FitTotals
@@ -31,6 +31,8 @@ from discreet.curator.orders.histogram_orders import HistogramQuery
 from discreet.curator.orders.profile_orders import ProfileOrder
 from discreet.curator.orders.streams import streams
 from discreet.curator.orders.streams.stream_orders import StreamOrder
+from discreet.curator.orders.streams.stream_reading import StreamQuery
+from discreet.curator.people import person_accounts
 from discreet.curator.people.opened_accounts import OpenedAccounts
 from discreet.curator.people.person_accounts import PersonAccounts
 from discreet.errors import BudgetError
@@ -50,6 +52,7 @@ from discreet.mechanisms.vector_stream import VectorStream
 from discreet.plan.bounding import FULL
 from discreet.plan.relations import MOST_JOINED
 from discreet.privacy import GDP
+from discreet.sql.writer import relations
 from discreet.sql.writer.compile import CompiledQuery
 from discreet.sql.writer.compile_stream import CompiledStream
 from discreet.workload import candidates, histogram, mwem, online, profile, residual
@@ -66,6 +69,7 @@ def caught(asked, text=""):
 
 
 LONG = {
+    "curator-people-resumed-limit",
     *("curator-per-person", "curator-per-person-limit", "curator-people-resumed"),
     *("curator-standing-question", "curator-orders-change-one", "curator-shapes"),
     *("curator-fits", "curator-fits-change-one", "curator-training", "curator-synthesis"),
@@ -234,6 +238,14 @@ def test_a_standing_question_with_noise_for_half_a_person_is_caught(monkeypatch)
     assert caught("curator-standing-question", "l2 of a step")
 
 
+def test_a_standing_question_with_noise_for_one_of_two_sums_is_caught(monkeypatch):
+    true = StreamQuery.sensitivity.fget
+    one = property(lambda read: int(true(read) / len(read.statistics) ** 0.5) + 1)
+    monkeypatch.setattr(StreamQuery, "sensitivity", one)
+    part = QUESTIONS["curator-standing-question"].parts[0]
+    assert "l2 of a step" in audit_question("planted", part).why
+
+
 def test_a_standing_question_that_counts_a_person_on_every_day_is_caught(monkeypatch):
     pair = QUESTIONS["curator-standing-question"].claim.pairs[0]
     daily = tuple((40, value) for value in range(10))
@@ -363,6 +375,80 @@ def test_a_small_database_that_is_simply_the_best_is_caught(monkeypatch):
 def test_a_question_that_is_not_answered_is_no_evidence():
     unknown = CuratorQuestion(lambda curator, price: curator.sql("SELECT 1 FROM nowhere", **price))
     assert caught(unknown, "it is not answered")
+
+
+def test_quantiles_of_rows_in_groups_that_are_left_out_are_caught(monkeypatch):
+    true = CompiledQuery._same
+
+    def keys_alone(self, one, other, names):
+        return true(self, one, other, names[1:] if (one, other) == ("r", "p") else names)
+
+    monkeypatch.setattr(CompiledQuery, "_same", keys_alone)
+    assert caught("curator-found-quantiles", "promised 1")
+
+
+def test_features_that_an_engine_holds_at_one_end_alone_are_caught(monkeypatch):
+    true = FitTotals._rounded
+
+    def one_end(self, place, start, factor, least, most):
+        held = self.ranges[place]
+        near = None if held is None else [np.rint((end - start) * factor) for end in held]
+        inside = near is not None and any(least <= end <= most for end in near)
+        return true(self, place, start, factor, *((-np.inf, np.inf) if inside else (least, most)))
+
+    monkeypatch.setattr(FitTotals, "_rounded", one_end)
+    assert "declared" in audit_question("planted", QUESTIONS["curator-fits"].parts[-2]).why
+
+
+def test_people_in_many_groups_who_weigh_by_the_root_of_them_are_caught(monkeypatch):
+    true = CompiledQuery._over
+
+    def by_roots(self, name, norm, limit, beyond, *, square):
+        return true(self, name, norm, limit, beyond, square=square or name == "roaming")
+
+    monkeypatch.setattr(CompiledQuery, "_over", by_roots)
+    part = QUESTIONS["curator-pure-groups"].parts[1]
+    assert "declared" in audit_question("planted", part).why
+
+
+def test_a_person_in_more_groups_than_a_small_price_finds_is_caught(monkeypatch):
+    true = CompiledQuery.few_groups
+    monkeypatch.setattr(CompiledQuery, "few_groups", lambda self, most: true(self, most + 1))
+    assert caught("curator-found-keys-cheap", "declared 2")
+
+
+def test_rows_that_meet_those_of_other_people_are_caught(monkeypatch):
+    true = relations._marked
+
+    def anybodys(column, source, others, conditions, dialect):
+        return true(column, source, others, conditions[1:] or conditions, dialect)
+
+    monkeypatch.setattr(relations, "_marked", anybodys)
+    part = QUESTIONS["curator-shapes"].parts[4]
+    assert "declared" in audit_question("planted", part).why
+
+
+def test_what_others_have_paid_for_counts_for_a_group(monkeypatch):
+    part = QUESTIONS["curator-budgets"].parts[-1]
+    assert not audit_question("sound", part).refuted
+    monkeypatch.setattr(charging, "_share", lambda *_: None)
+    assert "a group was told too much" in audit_question("planted", part).why
+
+
+def test_limits_of_people_that_a_restart_forgets_are_caught(monkeypatch):
+    true = person_accounts.limits_after
+
+    def later(*asked, after=None, **said):
+        return [] if after is None else true(*asked, after=after, **said)
+
+    monkeypatch.setattr(person_accounts, "limits_after", later)
+    assert caught("curator-people-resumed-limit", "promised 3")
+
+
+def test_a_workbook_with_a_share_of_the_largest_account_is_caught(monkeypatch):
+    monkeypatch.setattr(workbook, "min", max, raising=False)
+    part = QUESTIONS["curator-workbooks"].parts[2]
+    assert "promised 5" in audit_question("planted", part).why
 
 
 def test_people_who_go_on_without_a_budget_are_caught(monkeypatch):
