@@ -587,6 +587,11 @@ MECHANISMS = (
         lambda: UnboundedQuantile(0.25, epsilon=1, lower=0, growth=2),
         lambda _: {"test": AboveThreshold(threshold=0, epsilon=1)},
     ),
+    made_wrong(
+        "ladder-for-people-who-come-and-go",
+        lambda: UnboundedQuantile(0.5, epsilon=1, lower=0, growth=2, neighbours=CHANGE),
+        lambda _: {"test": AboveThreshold(threshold=0, epsilon=1, sensitivity=1)},
+    ),
     wrong(
         "no-noise-in-empty-bins",
         lambda: AutomaticBounds(epsilon=1, largest=16, failure=Fraction(1, 10)),

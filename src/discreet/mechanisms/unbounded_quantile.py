@@ -112,10 +112,15 @@ class UnboundedQuantile(RowMechanism):
         """Ladder points, for few people at its start and beyond."""
         low = self.grid.value(self.ladder[len(self.ladder) // 2])
         far = self.grid.value(self.ladder[-1])
+        first, near = (self.grid.value(self.ladder[at]) for at in (0, -2))
         few = (low,) * 4
         pairs = {
             Neighbours.ADD_REMOVE: (Pair((), (low,)), Pair(few, (*few, far))),
-            Neighbours.CHANGE_ONE: (Pair((low,), (far,)), Pair(few, (*few[1:], far))),
+            Neighbours.CHANGE_ONE: (
+                Pair((low,), (far,)),
+                Pair(few, (*few[1:], far)),
+                Pair((first,), (near,)),  # the last point is also told where nothing is found
+            ),
         }[self.neighbours]
         law = self._law if self.test.is_listed and len(self.ladder) <= _LISTED else None
         return Claim("UnboundedQuantile", self.guarantee, pairs, self._draw, law)
