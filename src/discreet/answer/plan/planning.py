@@ -193,7 +193,8 @@ def check_groups(query: Query) -> None:
 
 def shown_quantiles(query: Query) -> set[str]:
     """The quantiles that have intervals: shown as they are, or alone behind a number."""
-    if query.then is not None:
+    asked = {one.name for one in query.aggregates if is_inner(one) and one.interval}
+    if query.then is not None or not asked:
         return set()
     columns, names = released_columns(query), {one.name for one in query.aggregates}
     alone = set()
@@ -203,7 +204,7 @@ def shown_quantiles(query: Query) -> set[str]:
         numbers = all(kind.is_number for kind in kinds)
         if len(used) == 1 and (isinstance(output.expression, Column) or numbers):
             alone |= used
-    return {one.name for one in query.aggregates if is_inner(one) and one.interval} & alone
+    return asked & alone
 
 
 def _split(query: Query, price: Price, shown: set[str], neighbours: Neighbours) -> _Split:
