@@ -6,6 +6,7 @@ Where a spelling is that of another engine, the DuckDB question that it stands f
 # ruff: noqa: S608 - the questions are made here, of fixed parts
 
 import datetime as dt
+import time
 
 import pytest
 
@@ -98,3 +99,18 @@ def test_a_skipped_time_is_before_the_change_and_a_doubled_one_the_later(engine,
 def test_other_forms_are_told_what_works(words):
     with pytest.raises(QueryRefused, match=r"VALUES"):
         read(f"SELECT COUNT(*) FROM visits v {words}", CLINIC)
+
+
+@pytest.mark.parametrize("last", [10**12, 2**63 - 1])
+def test_a_series_of_any_length_is_told_that_it_is_long(last):
+    with pytest.raises(QueryRefused, match="more than 1,024 rows"):
+        read(f"{COUNTED} JOIN GENERATE_SERIES(-{last}, {last}) g(n) ON n = age", CLINIC)
+
+
+def test_what_would_be_copied_too_often_is_refused_before_it_is_copied():
+    wide = f"CONCAT({', '.join(['city'] * 1000)}) LIKE ANY ({', '.join(['city'] * 1000)})"
+    before = time.process_time()
+    with pytest.raises(QueryRefused) as refused:
+        read(f"SELECT COUNT(*) FROM visits WHERE {wide}", CLINIC)
+    assert refused.value.code == "too_large"
+    assert time.process_time() - before < 2
