@@ -7,16 +7,21 @@ Where a spelling is that of another engine, the DuckDB question that it stands f
 
 import datetime as dt
 import time
+from dataclasses import replace
 
 import pytest
 
 from clinic import CLINIC
+from discreet.answer.plan.price import Price
+from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.errors import QueryRefused
 from discreet.plan import canonical
+from discreet.plan.schema import Limits
 from discreet.sql.reader.read import read, read_public
 from discreet.sql.reader.zones import offsets
 from golden_pairs import GOLDEN
 from plain_answers import answered, clinic_tables, tidy
+from planned import explain
 
 COUNTED = "SELECT COUNT(*), SUM(age) FROM visits"
 BLOCKS = (GOLDEN / "written_rows.sql").read_text(encoding="utf-8").strip().split("\n\n")[1:]
@@ -114,3 +119,13 @@ def test_what_would_be_copied_too_often_is_refused_before_it_is_copied():
         read(f"SELECT COUNT(*) FROM visits WHERE {wide}", CLINIC)
     assert refused.value.code == "too_large"
     assert time.process_time() - before < 2
+
+
+def test_no_count_of_rows_is_offered_where_each_counts_several_times():
+    said = []
+    for rows in ("(1)", "(1), (2)"):
+        query = read(f"SELECT COUNT(*) FROM visits CROSS JOIN (VALUES {rows}) v(x)", CLINIC)
+        plan = replace(query, limits=Limits(max_groups=1, max_rows=4))
+        words = " ".join(str(explain(plan, DuckDBDialect(), Price(1, 1e-6))).split())
+        said.append("rows in all is told by" in words)
+    assert said == [True, False]
