@@ -56,6 +56,10 @@ SELECT COUNT(*), COUNT(l.age) FROM patients p LEFT JOIN LATERAL (SELECT v.age FR
 
 SELECT COUNT(*), SUM(l.n), SUM(m) FROM patients p, LATERAL (SELECT LEAST(COUNT(*) + 2 * COUNT(v.age), 60) AS n, MAX(v.age) AS m FROM visits v WHERE v.patient_id = p.id AND urgent) l
 
+SELECT COUNT(*) FROM visits v, LATERAL (SELECT APPROX_COUNT_DISTINCT(w.city) AS n FROM visits w WHERE w.patient_id = v.patient_id AND w.age > 8 AND w.city = v.city) l WHERE n = 0
+
+SELECT COUNT(*) FROM visits v WHERE (SELECT APPROX_COUNT_DISTINCT(w.city) FROM visits w WHERE w.patient_id = v.patient_id AND w.age > 8 AND w.city = v.city) = 0
+
 SELECT c, COUNT(*) FROM patients p, LATERAL (SELECT city, COUNT(*) FROM visits v WHERE v.patient_id = p.id GROUP BY city HAVING COUNT(*) > 1) l(c, n) GROUP BY 1
 
 SELECT COUNT(*), SUM(l.a) FROM patients p, LATERAL (SELECT age AS a FROM visits v WHERE v.patient_id = p.id ORDER BY 1 DESC NULLS LAST, visit_id LIMIT 2) l

@@ -23,7 +23,7 @@ from discreet.answer.present.number_text import cost
 from discreet.answer.present.release import Release
 from discreet.plan.bounding import ContributionBounds, NoiseKind, is_stated, limits_of
 from discreet.plan.public_facts import PublicFacts, facts_of, missing_rows
-from discreet.plan.relations import columns_of
+from discreet.plan.relations import JoinPerson, Union, columns_of, nodes_of
 from discreet.plan.schema import Limits, Person, counted
 from discreet.plan.sensitivity import Strategy
 from discreet.plan.statistics import Ranks, Rows, Statistic, statistics_in
@@ -202,8 +202,9 @@ def _offers(plan: SetPlan, dialect: Dialect, price: Price) -> Iterator[str]:
             f" outside(question{shown}), {_offer(price, plan.noise_kind)}"
         )
     tables = plan.query.relation.facts.tables
-    if plan.histograms or _clipped(plan) == 0 or len(tables) != 1:
-        return
+    more = any(isinstance(one, JoinPerson | Union) for one in nodes_of(plan.query.relation)[0])
+    if plan.histograms or _clipped(plan) == 0 or len(tables) != 1 or more:
+        return  # the rows that count are not those of one table
     if isinstance(tables[0].unit, Person):
         limits = limits_of(plan.query)
         most = (limits.max_groups or 1) * (limits.max_rows or 1)

@@ -182,7 +182,7 @@ class ConstantReader:
         if isinstance(first, int) and isinstance(last, int):
             by = 1 if step is None else read_whole(syntax, step, "the step", at_least=1)
             numbers = range(first, last + shut, by)
-            if len(numbers) > MOST_LISTED:
+            if numbers[MOST_LISTED:]:  # len() of a range has a limit
                 raise syntax.refuse(node, _MANY)
             return [Literal(one, Kind.INTEGER) for one in numbers]
         if not isinstance(first, dt.date) or not isinstance(last, dt.date):

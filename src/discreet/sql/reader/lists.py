@@ -29,6 +29,20 @@ def without_lists(node: Node) -> Iterator[Node]:
         node.replace(found)
 
 
+def copied(node: Node) -> int:
+    """How many parts a change would write again: one in another would double each time."""
+    match node:
+        case exp.Like() | exp.ILike():
+            many = len(_items(node.expression) or ())
+        case exp.Bracket():
+            many = 1
+        case exp.Anonymous() if str(node.this).upper() == "RATIO_TO_REPORT":
+            many = 1
+        case _:
+            return 0
+    return many and many * sum(1 for _ in node.walk())
+
+
 def _items(node: Node | None) -> list[Node] | None:
     """The items of a list that is written out, in parentheses or not."""
     while isinstance(node, exp.Paren | exp.Any | exp.All):

@@ -274,7 +274,7 @@ def is_plain(node: Node) -> bool:
     return plain and not has_aggregate(inner.expressions[0])
 
 
-COUNTS = (exp.Count, exp.CountIf)
+COUNTS = (exp.Count, exp.CountIf, exp.ApproxDistinct)
 
 
 def _first_row(select: exp.Select) -> exp.Select:

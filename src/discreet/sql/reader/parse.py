@@ -16,9 +16,9 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from discreet.sql.reader import spellings
-from discreet.sql.reader.lists import without_lists
+from discreet.sql.reader.lists import copied, without_lists
 from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal, said
-from discreet.sql.reader.syntax import Node, Place, Syntax
+from discreet.sql.reader.syntax import TOO_MUCH, Node, Place, Syntax
 
 LONGEST = 100_000
 """Characters; longer texts are refused unread."""
@@ -67,8 +67,11 @@ def parse(text: str, now: dt.datetime | None = None) -> tuple[Syntax, list[Token
             token.token_type = TokenType.STRING
     _check_tokens(text, tokens)
     tree = _statement(text, tokens)
-    gone = set[int]()
+    gone, room = set[int](), MOST_TOKENS
     for node in _check_depth(text, tree):
+        room -= copied(node)
+        if room < 0:
+            raise Syntax(text, node).refuse(node, TOO_MUCH)
         if isinstance(node, exp.Anonymous):
             _spell(node)
         gone.update(part.meta.get("start", -1) for part in without_lists(node))

@@ -181,7 +181,7 @@ class Syntax:
         """Count parts of expressions that are looked at; a text that needs too many is refused."""
         self._looked_at += parts
         if self._looked_at > MOST_LOOKED_AT:
-            raise self.refuse(node, _TOO_MUCH)
+            raise self.refuse(node, TOO_MUCH)
 
     def origin(self, expression: Expression) -> Node | None:
         """The node that an expression came from."""
@@ -192,7 +192,7 @@ class Syntax:
 TOO_LARGE = said(f"""too_large: an expression has more than {LARGEST} parts
     it would take an engine too long to plan
     compute parts of it in a subquery""")
-_TOO_MUCH = said("""too_large: the question has too many parts, once every name stands for what it \
+TOO_MUCH = said("""too_large: the question has too many parts, once every name stands for what it \
     means
     it would take too long to read
     ask for fewer columns, or shorter expressions""")

@@ -40,6 +40,9 @@ ODD = {
     "open comments": "SELECT COUNT(*) FROM visits " + "/*" * 45_000,
 }
 NESTED = {
+    "patterns": ("(", "city", " LIKE ANY ('a%', 'b%'))"),
+    "parts of texts": ("(STRING_SPLIT(", "city", ", 'i'))[2]"),
+    "parts of sums": ("RATIO_TO_REPORT(", "age", ") OVER ()"),
     "parentheses": ("(", "age", ")"),
     "open parentheses": ("(", "age", ""),
     "functions": ("ABS(", "age", ")"),

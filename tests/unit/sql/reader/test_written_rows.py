@@ -6,16 +6,22 @@ Where a spelling is that of another engine, the DuckDB question that it stands f
 # ruff: noqa: S608 - the questions are made here, of fixed parts
 
 import datetime as dt
+import time
+from dataclasses import replace
 
 import pytest
 
 from clinic import CLINIC
+from discreet.answer.plan.price import Price
+from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.errors import QueryRefused
 from discreet.plan import canonical
+from discreet.plan.schema import Limits
 from discreet.sql.reader.read import read, read_public
 from discreet.sql.reader.zones import offsets
 from golden_pairs import GOLDEN
 from plain_answers import answered, clinic_tables, tidy
+from planned import explain
 
 COUNTED = "SELECT COUNT(*), SUM(age) FROM visits"
 BLOCKS = (GOLDEN / "written_rows.sql").read_text(encoding="utf-8").strip().split("\n\n")[1:]
@@ -98,3 +104,28 @@ def test_a_skipped_time_is_before_the_change_and_a_doubled_one_the_later(engine,
 def test_other_forms_are_told_what_works(words):
     with pytest.raises(QueryRefused, match=r"VALUES"):
         read(f"SELECT COUNT(*) FROM visits v {words}", CLINIC)
+
+
+@pytest.mark.parametrize("last", [10**12, 2**63 - 1])
+def test_a_series_of_any_length_is_told_that_it_is_long(last):
+    with pytest.raises(QueryRefused, match="more than 1,024 rows"):
+        read(f"{COUNTED} JOIN GENERATE_SERIES(-{last}, {last}) g(n) ON n = age", CLINIC)
+
+
+def test_what_would_be_copied_too_often_is_refused_before_it_is_copied():
+    wide = f"CONCAT({', '.join(['city'] * 1000)}) LIKE ANY ({', '.join(['city'] * 1000)})"
+    before = time.process_time()
+    with pytest.raises(QueryRefused) as refused:
+        read(f"SELECT COUNT(*) FROM visits WHERE {wide}", CLINIC)
+    assert refused.value.code == "too_large"
+    assert time.process_time() - before < 2
+
+
+def test_no_count_of_rows_is_offered_where_each_counts_several_times():
+    said = []
+    for rows in ("(1)", "(1), (2)"):
+        query = read(f"SELECT COUNT(*) FROM visits CROSS JOIN (VALUES {rows}) v(x)", CLINIC)
+        plan = replace(query, limits=Limits(max_groups=1, max_rows=4))
+        words = " ".join(str(explain(plan, DuckDBDialect(), Price(1, 1e-6))).split())
+        said.append("rows in all is told by" in words)
+    assert said == [True, False]
