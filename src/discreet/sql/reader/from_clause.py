@@ -18,7 +18,6 @@ from discreet.sql.reader.beside_rows import count_beside, keep_public_rows
 from discreet.sql.reader.constant_joins import join_constants
 from discreet.sql.reader.constant_tables import (
     ConstantReader,
-    is_listed,
     select_listed,
     stack_listed,
 )
@@ -357,7 +356,7 @@ class RelationReader:
         alias, words = self.alias(node)
         found: Found
         match node:
-            case _ if is_listed(node):
+            case exp.Values() | exp.Unnest() | exp.Table(this=exp.GenerateSeries()):
                 name = alias.text if alias else f"(rows {number})"
                 found = ConstantReader(self.syntax).table(node, name)
             case exp.Table():
@@ -367,7 +366,7 @@ class RelationReader:
                 found = _known_as(self.read(node), alias.text if alias else f"(subquery {number})")
             case _:
                 raise self.syntax.refuse(node, NODES.get(type(node).__name__, NODES["Values"]))
-        found = renamed(self.syntax, found, words)
+        found = renamed(self.syntax, found, words) if words else found
         return self._pivoted(node, found, number) if node.args.get("pivots") else found
 
     def _pivoted(self, node: Node, found: Found, number: int) -> Rows:

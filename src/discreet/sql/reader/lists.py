@@ -220,3 +220,6 @@ _RULES: dict[type[Node], Callable[[Node], Node | None]] = {
     exp.ArraySize: _size,
     exp.DateBin: _bin,
 }
+
+REWRITTEN = (*_RULES, exp.Anonymous)
+"""Nodes that may be written otherwise."""

@@ -16,7 +16,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from discreet.sql.reader import spellings
-from discreet.sql.reader.lists import copied, without_lists
+from discreet.sql.reader.lists import REWRITTEN, copied, without_lists
 from discreet.sql.reader.refusals import NODES, STATEMENTS, Refusal, said
 from discreet.sql.reader.syntax import TOO_MUCH, Node, Place, Syntax
 
@@ -69,6 +69,8 @@ def parse(text: str, now: dt.datetime | None = None) -> tuple[Syntax, list[Token
     tree = _statement(text, tokens)
     gone, room = set[int](), MOST_TOKENS
     for node in _check_depth(text, tree):
+        if not isinstance(node, REWRITTEN):
+            continue
         room -= copied(node)
         if room < 0:
             raise Syntax(text, node).refuse(node, TOO_MUCH)
