@@ -401,12 +401,12 @@ def test_features_that_an_engine_holds_at_one_end_alone_are_caught(monkeypatch):
 
 
 def test_people_in_many_groups_who_weigh_by_the_root_of_them_are_caught(monkeypatch):
-    true = CompiledQuery._over
+    true = CompiledQuery.weight
 
-    def by_roots(self, name, norm, limit, beyond, *, square):
-        return true(self, name, norm, limit, beyond, square=square or name == "roaming")
+    def by_roots(self, norm, limit, *, square):
+        return true(self, norm, limit, square=square or norm == "l0")
 
-    monkeypatch.setattr(CompiledQuery, "_over", by_roots)
+    monkeypatch.setattr(CompiledQuery, "weight", by_roots)
     part = QUESTIONS["curator-pure-groups"].parts[1]
     assert "declared" in audit_question("planted", part).why
 
@@ -596,7 +596,7 @@ def test_scores_that_weigh_queries_of_two_columns_more_are_caught(monkeypatch, p
     assert caught(asked, "largest score change")
 
 
-@pytest.mark.parametrize(("place", "part"), [(0, 0), (1, 2)])
+@pytest.mark.parametrize(("place", "part"), [(0, 0), (1, 3)])
 def test_a_workbook_that_does_not_count_an_amount_is_caught(monkeypatch, place, part):
     true = workbook.Workbook._left
 
