@@ -18,7 +18,7 @@ from discreet.answer.estimate.released_sql import DRAWS, answer_name, own_name, 
 from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.engines.engine import ARROW
 from discreet.plan.kinds import Kind
-from discreet.plan.query import AggregateFunction, groupings, questions_in, released_columns
+from discreet.plan.query import AggregateFunction, questions_in
 from discreet.plan.relations import columns_of
 from discreet.plan.released_tables import public_tables
 from discreet.sql.writer.relations import render_relation
@@ -120,7 +120,7 @@ def plan_sql(query, *, grouped=False):
     """The plan without noise and bounds, as one statement: all of it, or its groups alone."""
     scope = columns_of(query.relation)
     renamed = [f"k{at} AS {DIALECT.identifier(key.name)}" for at, key in enumerate(query.keys)]
-    renamed += [f'grouping(k{at}) AS "{name}"' for at, name in enumerate(groupings(query))]
+    renamed += [f'grouping(k{at}) AS "{name}"' for at, name in enumerate(query.groupings)]
     keys = [f"{DIALECT.render(k.expression, scope)} AS k{at}" for at, k in enumerate(query.keys)]
     inner = ", ".join(["*", *keys])
     parts = [*renamed, *(aggregate_sql(a, scope) for a in query.aggregates)]
@@ -131,7 +131,7 @@ def plan_sql(query, *, grouped=False):
     )
     if grouped:
         return groups
-    released = released_columns(query)
+    released = query.released_columns
     outputs = [DIALECT.render(output.expression, released) for output in query.outputs]
     having = "" if query.having is None else f" WHERE {DIALECT.render(query.having, released)}"
     return f"SELECT {', '.join(outputs)} FROM ({groups}){having}"
@@ -144,7 +144,7 @@ def answered(engine, query):
     tables = {DRAWS: pa.table({"_draw": [0]})}
     for place, one in enumerate(questions_in(query)):
         rows = engine.sql(plan_sql(one, grouped=True)).to_arrow_table()
-        kinds = [pa.field(name, ARROW[of.kind]) for name, of in released_columns(one).items()]
+        kinds = [pa.field(name, ARROW[of.kind]) for name, of in one.released_columns.items()]
         rows = rows.select([kind.name for kind in kinds]).cast(pa.schema(kinds))
         rows = rows.rename_columns([own_name(name) for name in rows.column_names])
         rows = rows.append_column("_draw", pa.array([0] * len(rows), pa.int64()))

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from discreet.answer.present.base_release import BaseRelease
@@ -34,7 +35,6 @@ from discreet.errors import (
     QueryRefused,
     ServiceError,
 )
-from discreet.plan.expressions import remember
 from discreet.privacy import Neighbours
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ _WAIT = 600.0
 _LOG = logging.getLogger("discreet")
 
 
-@remember(64)  # plans may be large, and are read thrice, one soon after the other
+@lru_cache(64)  # plans may be large, and are read thrice, one soon after the other
 def _planned(tables: Registry, order: Order, _: int) -> PlannedOrder:
     """Read the plan of a charge against the tables as they are described."""
     return kind_of(order).read(order, tables.schema)
 
 
-@remember(256)
+@lru_cache(256)
 def _check_people(tables: Registry, name: str) -> None:
     """Refuse a table that was added before its people were checked."""
     check_people(tables, tables.tables[name])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
@@ -41,12 +41,19 @@ from discreet.curator.workbook import AskedQuestion, open_workbook
 from discreet.errors import QueryRefused
 from discreet.plan import canonical
 from discreet.plan import released_tables as released
-from discreet.plan.expressions import Column, mentions, remember
+from discreet.plan.expressions import Column, mentions
 from discreet.plan.query import Query
 from discreet.plan.relations import Relation
 from discreet.plan.schema import PersonPeriod, Schema, Table
 from discreet.privacy import Neighbours, Pure
-from discreet.sql.reader.read import read, read_public, reads_clock, split_version, writes_rows
+from discreet.sql.reader.read import (
+    read,
+    read_at_version,
+    read_public,
+    reads_clock,
+    split_version,
+    writes_rows,
+)
 from discreet.workload.online import OnlineState
 
 T = TypeVar("T")
@@ -182,8 +189,7 @@ class LocalBackend(QuestionBackend):
     def offer(self, question: str | Query, terms: Terms, analyst: str | None) -> Offer[QueryOrder]:
         """Price a question that speaks of nothing but what can be seen from here."""
         if not isinstance(question, Query):
-            plain, version = split_version(question)
-            query = self._read(plain, OWNER if analyst is None else analyst)
+            query, version = self._read(question, OWNER if analyst is None else analyst)
             terms = terms.on_version(version)
         elif self.scope is None:
             query = question
@@ -213,19 +219,18 @@ class LocalBackend(QuestionBackend):
             )
         return self.service.offer(unpriced, OWNER if analyst is None else analyst)
 
-    def _read(self, text: str, analyst: str) -> Query:
+    def _read(self, text: str, analyst: str) -> tuple[Query, int | None]:
         """A question in SQL; bounds that it lacks come from a profile that the analyst was told."""
         try:
-            return _read(self.data_store.tables, self.scope, text, read)
+            return _read(self.data_store.tables, self.scope, text, read_at_version)
         except QueryRefused:
+            plain, version = split_version(text)
             seen = self.tables
-            names = (self.ledger, list(seen.datasets()), analyst)
-            schema = seen.schema
-            make = lambda views: read(text, schema, views=views)  # noqa: E731
-            found = read_bounded(make, schema, *names) if isinstance(text, str) else None
+            schema, names = seen.schema, (self.ledger, list(seen.datasets()), analyst)
+            found = read_bounded(lambda views: read(plain, schema, views=views), schema, *names)
             if found is None:
                 raise
-            return found
+            return found, version
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -235,16 +240,18 @@ def _read(
     tables: Registry, scope: frozenset[str] | None, text: str, reads: Callable[[str, Schema], T]
 ) -> T:
     """A text as far as it can be seen; one that was read lately is not read again."""
-    if isinstance(text, str) and len(text) <= _SHORT and not reads_clock(text):
-        return _read_lately(tables, scope, text, reads)
-    return reads(text, tables.within(scope).schema)
+    lasting = isinstance(text, str) and len(text) <= _SHORT and not reads_clock(text)
+    found: T = (_read_lately if lasting else _read_now)(tables, scope, text, reads)
+    return found
 
 
-@remember(512)
-def _read_lately(
+def _read_now(
     tables: Registry, scope: frozenset[str] | None, text: str, reads: Callable[[str, Schema], T]
 ) -> T:
     return reads(text, tables.within(scope).schema)
+
+
+_read_lately = lru_cache(512)(_read_now)
 
 
 _SHORT: Final = 4096

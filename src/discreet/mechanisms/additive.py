@@ -57,8 +57,8 @@ class Additive(Mechanism):
         The smallest whole number of steps w with P(|noise| <= w) >= confidence, in units of the
         value, plus half a step where real values were rounded.
         """
-        width = self._half_width(failure(confidence)) * self.grid.step + self.grid.rounding
-        return Interval.of(width).upper
+        rounding, step = self.grid.rounding, self.grid.step
+        return Interval.of(self._half_width(failure(confidence)) * step + rounding).upper
 
     def interval(self, answer: Any, confidence: Real = 0.95) -> tuple[Any, Any]:
         """The ends between which the value without noise lies, for each coordinate of an answer.

@@ -7,7 +7,7 @@ dropped for having much. What that bounds is the theorem that every answer rests
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Any
@@ -66,20 +66,18 @@ class ContributionBounds:
     groups: int
     far: int | None = None
     share: Fraction = Fraction(1)
+    far_rows: int = field(init=False, repr=False, compare=False)
+    """The most rows that count in full above `far`."""
+    full_rows: int = field(init=False, repr=False, compare=False)
+    """The most rows that count in full, for whoever has that many."""
 
-    @property
-    def far_rows(self) -> int:
-        """The most rows that count in full above `far`."""
-        if self.noise_kind is NoiseKind.LAPLACE:
-            return math.floor(self.rows * self.share)
-        return math.isqrt(math.floor(self.rows**2 * self.share))
-
-    @property
-    def full_rows(self) -> int:
-        """The most rows that count in full, for whoever has that many."""
-        if self.far is None or self.far >= self.rows:
-            return self.rows
-        return max(self.far, self.far_rows)
+    def __post_init__(self) -> None:
+        beyond = math.floor(self.rows * self.share)
+        if self.noise_kind is NoiseKind.GAUSSIAN:
+            beyond = math.isqrt(math.floor(self.rows**2 * self.share))
+        full = self.rows if self.far is None or self.far >= self.rows else max(self.far, beyond)
+        object.__setattr__(self, "far_rows", beyond)
+        object.__setattr__(self, "full_rows", full)
 
     def raised(self, limit: int) -> "ContributionBounds":
         """The same, with as many `rows` as let that many count in full above `far`."""

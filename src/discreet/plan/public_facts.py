@@ -27,7 +27,6 @@ from discreet.plan.query import (
     Aggregate,
     AggregateFunction,
     Query,
-    groupings,
     level_of,
     measured_in,
     questions_in,
@@ -83,7 +82,7 @@ def facts_of(query: Query, missing: Sequence[str] | None = None) -> PublicFacts:
 def _shown_keys(query: Query) -> list[str]:
     if not query.outputs:  # all keys and aggregates are shown as they are
         return [key.name for key in query.keys]
-    keys = {*(key.name for key in query.keys), *groupings(query)}
+    keys = {*(key.name for key in query.keys), *query.groupings}
     return [out.name for out in query.outputs if mentions(out.expression) <= keys]
 
 

@@ -136,6 +136,10 @@ class Query:
     """Whether public facts prove that nobody is over the limits, so that all weights are full."""
     tables: tuple[Table, ...] = field(init=False, repr=False, compare=False)
     """The private tables that it reads, each once."""
+    groupings: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The columns that tell which keys a row is grouped by, where that is not all of them."""
+    released_columns: Mapping[str, Type] = field(init=False, repr=False, compare=False)
+    """The columns that post-processing can see, by name: keys, aggregates and `groupings`."""
 
     def __post_init__(self) -> None:
         if not self.sets:
@@ -145,13 +149,13 @@ class Query:
         _settle(self)
         _check_shape(self)
         distinct(
-            [*(key.name for key in self.keys), *(a.name for a in self.aggregates), *groupings(self)]
+            [*(key.name for key in self.keys), *(a.name for a in self.aggregates), *self.groupings]
         )
         distinct(output.name for output in self.outputs)
         scope = columns_of(self.relation)
         for aggregate in self.aggregates:
             check(aggregate, scope)
-        released = released_columns(self)
+        released = self.released_columns
         for output in self.outputs:
             infer(output.expression, released)
         for order in self.order:
@@ -162,7 +166,7 @@ class Query:
 
 
 def _settle(query: Query) -> None:
-    """Write down what is known of the groups, of who is protected, and of what is read."""
+    """Write down what is known of the groups, of who is protected, of what is read and released."""
     facts, scope = query.relation.facts, columns_of(query.relation)
     alone = isinstance(facts.unit, EachRow)
     if query.only_possible:
@@ -177,6 +181,16 @@ def _settle(query: Query) -> None:
     object.__setattr__(query, "counts_whole", alone or facts.one_row_each)
     tables = (*facts.tables, *(table for one in query.also for table in one.tables))
     object.__setattr__(query, "tables", tuple({one.name: one for one in tables}.values()))
+    every = all(len(chosen) == len(query.keys) for chosen in query.sets)
+    left_out = () if every else tuple(grouping_name(key.name) for key in query.keys)
+    keys = {
+        key.name: of if every else of.may_be_null()
+        for key, of in zip(query.keys, types, strict=True)
+    }
+    answers = {one.name: Type(released_kind(one)) for one in query.aggregates}
+    object.__setattr__(query, "groupings", left_out)
+    columns = {**keys, **answers, **dict.fromkeys(left_out, GROUPING)}
+    object.__setattr__(query, "released_columns", columns)
 
 
 def of_possible_groups(query: Query) -> Query:
@@ -306,26 +320,8 @@ def without_intervals(query: Query) -> Query:
     return replace(query, aggregates=tuple(aggregates))
 
 
-def released_columns(query: Query) -> Mapping[str, Type]:
-    """The columns that post-processing can see: keys and aggregates, by name."""
-    left_out = groupings(query)
-    keys = {
-        key.name: kind.may_be_null() if left_out else kind
-        for key, kind in zip(query.keys, query.key_types, strict=True)
-    }
-    answers = {a.name: Type(released_kind(a)) for a in query.aggregates}
-    return {**keys, **answers, **dict.fromkeys(left_out, GROUPING)}
-
-
 GROUPING = Type(Kind.INTEGER, nullable=False, range=Range(0, 1))
 """The type of what GROUPING tells: 1 where a row of the answer is not grouped by a key."""
-
-
-def groupings(query: Query) -> tuple[str, ...]:
-    """The columns that tell which keys a row is grouped by, where that is not all of them."""
-    if all(len(chosen) == len(query.keys) for chosen in query.sets):
-        return ()
-    return tuple(grouping_name(key.name) for key in query.keys)
 
 
 def grouping_name(key: str) -> str:

@@ -34,7 +34,7 @@ from discreet.errors import InputError
 from discreet.plan.expressions import Call, Expression, Function, conjuncts, mentions
 from discreet.plan.functions import common_kind
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey, released_columns
+from discreet.plan.query import Aggregate, AggregateFunction, Query, SortKey
 from discreet.plan.relations import Named
 from discreet.plan.schema import PublicTable, distinct
 from discreet.plan.summaries import expect
@@ -188,7 +188,7 @@ class AnswerTable(_Table):
     @staticmethod
     def of(place: int, query: Query) -> "AnswerTable":
         """The table of a question."""
-        types = released_columns(query).items()
+        types = query.released_columns.items()
         return AnswerTable(place, tuple((name, of.kind, of.nullable) for name, of in types))
 
     def check(self, queries: tuple[Query, ...]) -> None:

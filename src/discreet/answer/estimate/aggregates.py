@@ -16,7 +16,7 @@ from discreet.engines.default import DefaultEngine
 from discreet.engines.default import compute as compute_released
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Type
-from discreet.plan.query import Aggregate, AggregateFunction, Query, released_columns
+from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import Named
 from discreet.plan.statistics import Grid, Statistic, Total, plain_total, statistics_of
 
@@ -161,7 +161,7 @@ def arrange(table: pa.Table, query: Query) -> pa.Array:
     """Indices of the rows to show, in order."""
     if shows_all(query):
         return pa.array(np.arange(table.num_rows, dtype=np.int64))
-    dialect, columns = DefaultEngine.dialect, released_columns(query)
+    dialect, columns = DefaultEngine.dialect, query.released_columns
     text = f"SELECT {PLACE} FROM released"
     if query.having is not None:
         text += f" WHERE {dialect.render(query.having, columns)}"

@@ -31,7 +31,7 @@ from discreet.answer.estimate.tabulate import Simulation, half_width, off_in_row
 from discreet.answer.plan.planning import single_sets
 from discreet.plan.bounding import ContributionBounds, NoiseKind, is_stated, limits_of
 from discreet.plan.public_facts import picks
-from discreet.plan.query import Aggregate, AggregateFunction, Query, released_columns
+from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import JoinPerson, MatchPerson, columns_of, join_caps, nodes_of
 from discreet.plan.statistics import Ranks, Statistic, needed, statistics_of
 
@@ -73,7 +73,7 @@ def merge_parts(query: Query, answers: Sequence[Sequence[MeasuredSet]]) -> Merge
     measured = [blend.measured for blend in blends]
     central = pa.concat_tables([tabulate(query, one) for one in measured])
     rows = arrange(central, query)
-    shown = evaluate(central, outputs_of(query), released_columns(query)).take(rows)
+    shown = evaluate(central, outputs_of(query), query.released_columns).take(rows)
     noise = [part.contributions.noise_kind for parts in answers for part in parts]
     times = wider_by(len(rows), central.num_rows, noise, picked=picks(query))
     widths, how = _half_widths(query, blends, central, times)

@@ -42,9 +42,6 @@ from discreet.plan.query import (
     Aggregate,
     AggregateFunction,
     Query,
-    groupings,
-    released_columns,
-    released_kind,
 )
 from discreet.plan.relations import Named, columns_of
 from discreet.plan.schema import counted
@@ -77,20 +74,21 @@ def tabulate(query: Query, part: NoisyStatistics, draws: int = 1) -> pa.Table:
             columns[key.name] = pa.concat_arrays([part.keys[places[key.name]]] * draws)
         else:
             columns[key.name] = pa.nulls(part.groups * draws, ARROW[of.kind])
-    for key, name in zip(query.keys, groupings(query), strict=False):
+    for key, name in zip(query.keys, query.groupings, strict=False):
         left_out = np.full(part.groups * draws, key.name not in places, dtype=np.int64)
         columns[name] = pa.array(left_out)
     for one in query.aggregates:
         found = part.quantiles.get(one.name)
         if found is None:
             found = estimate(one, part.statistics, columns_of(part.query.relation))
-        columns[one.name] = _column(one, np.broadcast_to(found, (draws, part.groups)).ravel())
+        values = np.broadcast_to(found, (draws, part.groups)).ravel()
+        columns[one.name] = _column(query, one.name, values)
     return pa.table(columns)
 
 
-def _column(aggregate: Aggregate, values: Floats) -> pa.Array:
+def _column(query: Query, name: str, values: Floats) -> pa.Array:
     """An aggregate's values in the kind that is released."""
-    if released_kind(aggregate) is Kind.INTEGER:
+    if query.released_columns[name].kind is Kind.INTEGER:
         return pa.array(np.clip(np.rint(values), -_LARGEST, _LARGEST).astype(np.int64))
     return pa.array(values)
 
@@ -115,14 +113,14 @@ def half_width(
     aggregate: Aggregate, part: NoisyStatistics, simulated: Mapping[Statistic, Floats]
 ) -> tuple[Floats, str]:
     """The half-width of each group's interval, and how it was found; of no quantile."""
-    scope, statistics, lost = columns_of(part.query.relation), part.statistics, part.cut_off
+    scope, statistics = columns_of(part.query.relation), part.statistics
+    first, *others = statistics_of(aggregate, scope)
+    lost, showing = part.cut_off, part.shows_by(first)
     none: Floats = np.zeros(part.groups)
     alone = plain_total(aggregate, scope) if aggregate.measure is AggregateFunction.SUM else None
     if alone is not None and alone in statistics:
         return part.measurements[alone].error(CONFIDENCE) + lost.get(alone, none), "exact"
-    first, *others = statistics_of(aggregate, scope)
-    showing = part.shows_by(first)
-    if aggregate.measure.is_whole:
+    if aggregate.measure in EXACT:
         plain = none + part.measurements[first].error(CONFIDENCE)
         if showing is not None and part.groups:
             plain = showing.half_widths(statistics[first], float(plain[0]))
@@ -191,8 +189,8 @@ class Simulation:
         several: dict[float, list[Named]] = {}
         for output in outputs_of(self.query):
             name, shown = output.name, output.expression
+            kind = infer(shown, self.query.released_columns).kind
             used = [aggregates[of] for of in mentions(shown) if of in aggregates]
-            kind = infer(shown, released_columns(self.query)).kind
             wider = self.times if self.times > 1 and is_picked(self.query, shown) else 1.0
             if used and isinstance(shown, Column):
                 width, how[name] = plain(used[0])
@@ -235,7 +233,7 @@ class Simulation:
     def _varies(self, part: NoisyStatistics) -> bool:
         """Whether an error bar differs from group to group for what was measured of them."""
         same = {a.name for a in self.query.aggregates if a.measure in SAME_EVERYWHERE}
-        keys = {*(key.name for key in self.query.keys), *groupings(self.query)}
+        keys = {*(key.name for key in self.query.keys), *self.query.groupings}
         shown = (output.expression for output in outputs_of(self.query))
         plain = all(
             (isinstance(one, Column) and one.name in same) or mentions(one) <= keys for one in shown
@@ -268,7 +266,7 @@ class Simulation:
         self, used: Sequence[Aggregate], plain: Callable[[Aggregate], tuple[Floats | None, str]]
     ) -> bool:
         """Whether a number is computed from one quantile alone, a number that has an interval."""
-        columns = released_columns(self.query)
+        columns = self.query.released_columns
         number = infer(Column(used[0].name), columns).kind.is_number
         return len(used) == 1 and number and plain(used[0])[0] is not None
 
@@ -287,9 +285,9 @@ class Simulation:
         moved = np.clip(_floats(central, aggregate.name) + steps, *ends)
         place = central.column_names.index(aggregate.name)
         table = pa.concat_tables([central] * _STEPS).set_column(
-            place, aggregate.name, _column(aggregate, moved.ravel())
+            place, aggregate.name, _column(self.query, aggregate.name, moved.ravel())
         )
-        columns = released_columns(self.query)
+        columns = self.query.released_columns
         shown, found = (
             _floats(evaluate(one, (output,), columns), output.name) for one in (central, table)
         )
@@ -300,7 +298,7 @@ class Simulation:
         self, outputs: tuple[Named, ...], central: pa.Table, times: float
     ) -> dict[str, Floats]:
         """Error bars of numbers computed from several aggregates; noise so many times as wide."""
-        columns = released_columns(self.query)
+        columns = self.query.released_columns
         ends = np.cumsum([part.groups for part in self.parts])[:-1]
         halves = {one.name: _halves(one, self.query) for one in outputs}
         asked = (*outputs, *(half for pair in halves.values() for half in pair))

@@ -31,7 +31,7 @@ from discreet.errors import DiscreetError, InputError
 from discreet.mechanisms.unknown_keys import read_delta
 from discreet.plan.bounding import ContributionBounds, NoiseKind, is_stated, limits_of
 from discreet.plan.expressions import Column, mentions, remember
-from discreet.plan.query import Query, questions_in, released_columns
+from discreet.plan.query import Query, questions_in
 from discreet.plan.schema import Limits
 from discreet.plan.sensitivity import Strategy, apart, together
 from discreet.plan.statistics import People, Statistic, needed, statistics_in
@@ -196,7 +196,7 @@ def shown_quantiles(query: Query) -> set[str]:
     asked = {one.name for one in query.aggregates if is_inner(one) and one.interval}
     if query.then is not None or not asked:
         return set()
-    columns, names = released_columns(query), {one.name for one in query.aggregates}
+    columns, names = query.released_columns, {one.name for one in query.aggregates}
     alone = set()
     for output in outputs_of(query):
         used = names.intersection(mentions(output.expression))
@@ -293,7 +293,7 @@ def _plan(split: _Split, amount: Fraction, noise_kind: NoiseKind) -> tuple[SetPl
     bare = _with_histograms(split, amount, noise_kind)
     amount -= bare.choice * (2 if noise_kind is NoiseKind.GAUSSIAN else 1)  # mu^2 is 2 rho
     contributions = None if bare.histograms else public_bounds(query, noise_kind)
-    for strategies in _strategies(needed(query), noise_kind, bare.shared):
+    for strategies in _strategies(query, noise_kind, bare.shared):
         on = influences(statistics_in(query), noise_kind, strategies)
         shares = _shares(on, noise_kind, bare.shared)
         costs = {one: cost_of(one, amount * share, noise_kind) for one, share in shares.items()}
@@ -324,9 +324,10 @@ def public_bounds(query: Query, noise_kind: NoiseKind) -> ContributionBounds:
 
 
 def _strategies(
-    statistics: tuple[Statistic, ...], noise_kind: NoiseKind, shared: Statistic | None
+    query: Query, noise_kind: NoiseKind, shared: Statistic | None
 ) -> list[tuple[Strategy, ...]]:
     """Ways to measure statistics, each once: each alone, or some together."""
+    statistics = needed(query)
     ways = (
         apart(statistics),
         together(statistics, NoiseKind.GAUSSIAN, shared),

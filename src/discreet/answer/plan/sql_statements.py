@@ -51,7 +51,8 @@ class SetStatements:
 
     def _people(self) -> list[Kept]:
         pairs, compiled = self._kept(self.compiled.pairs), self.compiled
-        return [pairs, compiled.norms] if compiled.keys and not compiled.participants else [pairs]
+        several = compiled.query.keys and not compiled.participants
+        return [pairs, compiled.norms] if several else [pairs]
 
     def histograms(self) -> list[str]:
         """How many people have which norm, of all norms in one statement; none without norms."""
@@ -74,12 +75,13 @@ class SetStatements:
     def totals(self, contributions: ContributionBounds) -> str:
         """The weighted totals of each group: by place where keys are known, else by key."""
         compiled = self.compiled
-        text = self._salted(
-            compiled.placed_totals if compiled.query.has_known_keys else compiled.totals
-        )
-        if compiled.query.is_by_row or compiled.participants or self._ranked:
+        bare = compiled.query.is_by_row or compiled.participants or self._ranked
+        kept = [] if bare else compiled.weights(contributions)
+        totals = compiled.placed_totals if compiled.query.has_known_keys else compiled.totals
+        text = self._salted(totals)
+        if bare:
             return text
-        weights = [f"{name} AS ({select})" for name, select in compiled.weights(contributions)]
+        weights = [f"{name} AS ({select})" for name, select in kept]
         if self._alone:
             named, several = compiled.dialect.named, len(weights) > 1
             people = [named(*one, once=one.name == "pairs" or several) for one in self._people()]
@@ -168,13 +170,16 @@ def examples(plan: SetPlan) -> list[ContributionBounds]:
     """The bounds that hold, or examples of those that have yet to be chosen."""
     if plan.contributions is not None:
         return [plan.contributions]
-    return [plan.bounds(limit, within_groups(limit, plan.query)) for limit in EXAMPLES]
+    return [_example(plan, limit) for limit in EXAMPLES]
+
+
+def _example(plan: SetPlan, limit: int) -> ContributionBounds:
+    return plan.bounds(limit, within_groups(limit, plan.query))
 
 
 def example_statements(
     plan: SetPlan, dialect: Dialect, *, participants: bool = False
 ) -> tuple[str, ...]:
     """The SQL of a grouping set, for the bounds that hold or for an example."""
-    bounds = examples(plan)
     statements = SetStatements.of(plan, dialect, participants=participants)
-    return tuple(statements.all(bounds[1 % len(bounds)]))
+    return tuple(statements.all(plan.contributions or _example(plan, EXAMPLES[1])))

@@ -47,7 +47,7 @@ from discreet.answer.present.release_text import render_page, render_text, state
 from discreet.errors import InputError
 from discreet.plan.bounding import NoiseKind
 from discreet.plan.public_facts import PublicFacts, facts_of, left_out, picks
-from discreet.plan.query import Query, released_columns
+from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, PersonPeriod, counted
 from discreet.plan.statistics import People
 from discreet.privacy import Guarantee, compose
@@ -332,7 +332,9 @@ def present(plan: "MeasurementPlan", drawn: Sequence[NoisyMeasurements]) -> Rele
         if query.then
         else _rows(query, make_consistent(parts) if len(parts) > 1 else parts)
     )
-    missing, people = left_out(query), [PARTICIPANTS] if plan.participants else []
+    people = [PARTICIPANTS] if plan.participants else []
+    missing = left_out(query)
+    facts = facts_of(query, missing)
     costs = tuple(one for noisy in drawn for one in noisy.spent)
     return Release(
         table=shown,
@@ -342,7 +344,7 @@ def present(plan: "MeasurementPlan", drawn: Sequence[NoisyMeasurements]) -> Rele
         guarantee=compose([cost.guarantee for cost in costs]),
         costs=costs,
         notes=(*map(_note, parts), *_hidden(query, parts), *missing, *people),
-        facts=facts_of(query, missing),
+        facts=facts,
         parts=kept(parts),
     )
 
@@ -378,7 +380,7 @@ def _rows(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:
         kinds = [part.contributions.noise_kind for part in parts]
         times = wider_by(len(rows), central.num_rows, kinds, picked=picks(query))
     widths, how = Simulation.of(query, parts, times).half_widths(central)
-    shown = evaluate(central, outputs_of(query), released_columns(query))
+    shown = evaluate(central, outputs_of(query), query.released_columns)
     half_widths = {name: pa.array(width) for name, width in widths.items()}
     if rows is not None:  # nothing is copied where nothing moves
         shown = shown.take(rows)

@@ -137,9 +137,9 @@ class Registration:
         return all(said.get(name) == value for name, value in facts.items())
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Registry:
-    """All tables of a curator, by name."""
+    """All tables of a curator, by name; every change of them makes another one."""
 
     tables: Mapping[str, Registration]
 

@@ -165,6 +165,8 @@ class Order:
     """The version of the dataset that it is answered on; `version` is a digest of what it reads."""
     workbook: str | None = field(default=None, compare=False)
     """The workbook of the analyst whose accounts pay too; the debits of its charge tell it."""
+    costs: tuple[Mapping[str, str], ...] = field(init=False, repr=False, compare=False)
+    """The prices as the ledger stores them."""
     question: str = field(init=False, repr=False)
     """The digest under which an answer is found again."""
 
@@ -184,9 +186,9 @@ class Order:
                 why="it has one price in each measure its accounts need: epsilon, rho, mu-squared",
                 fix="price the plan once for each measure of `ledger.touched(dataset, analyst)`",
             )
-        costs = [price.to_dict() for price in self.prices]
+        object.__setattr__(self, "costs", tuple(price.to_dict() for price in self.prices))
         kind = [] if self.kind == "query" else [self.kind]  # orders were all queries at first
-        asked = digest(canonical([self.dataset, self.version, self.plan, costs, *kind]))
+        asked = digest(canonical([self.dataset, self.version, self.plan, self.costs, *kind]))
         object.__setattr__(self, "question", asked)
 
     @property
@@ -217,7 +219,7 @@ class Order:
             "question": self.question,
             "plan": self.plan,
             "plan_digest": digest(self.plan),
-            "prices": [price.to_dict() for price in self.prices],
+            "prices": list(self.costs),
             "measurements": list(self.measurements),
         }
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar
 
@@ -361,7 +361,7 @@ class Terms:
         return replace(self, as_of=version)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Offer(Generic[P_co]):
     """An order with its plan, and who asks: everything about it that can be checked.
 
@@ -393,7 +393,7 @@ class Offer(Generic[P_co]):
     @property
     def share(self) -> float | None:
         """The share of a budget that it takes, spent or not; None where no account has a cap."""
-        return budget_share(self.at.touched, self.order().prices)
+        return budget_share(self.at.touched, self._priced.prices)
 
     def bill(self) -> dict[Account, Charge]:
         """The charge to each account."""
@@ -401,14 +401,17 @@ class Offer(Generic[P_co]):
 
     def order(self, request: str | None = None) -> Order:
         """The order that the ledger is asked to charge."""
-        measures = tuple(dict.fromkeys(account.measure for account in self.at.touched))
-        about = self.at.analyst, self.at.dataset, self.at.version
-        order = _order(self.planned, about, measures, self.asked)
-        if self.at.data_version > 1:
-            order = replace(order, data_version=self.at.data_version)
-        if self.at.workbook is not None:
-            order = replace(order, workbook=self.at.workbook)
-        return order if request is None else replace(order, request=request)
+        return self._priced if request is None else replace(self._priced, request=request)
+
+    @cached_property
+    def _priced(self) -> Order:
+        """The order, before it is asked for under a name."""
+        at = self.at
+        measures = tuple(dict.fromkeys(account.measure for account in at.touched))
+        order = _order(self.planned, (at.analyst, at.dataset, at.version), measures, self.asked)
+        if at.data_version == 1 and at.workbook is None:
+            return order
+        return replace(order, data_version=at.data_version, workbook=at.workbook)
 
 
 @remember(512)

@@ -44,10 +44,10 @@ from discreet.plan.relations import Scan
 from discreet.plan.schema import Schema
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
-from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge, Measure
+from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge, Measure, price_sum
 from discreet.privacy.guarantees.guarantee import fill
 from discreet.rationals import Real, positive, whole
-from discreet.sql.reader.read import read, split_version
+from discreet.sql.reader.read import read_at_version
 from discreet.sql.writer.dialect import Dialect
 
 SHARE = 50
@@ -82,9 +82,14 @@ class QueryOrder(PlannedOrder):
         plan, noise_kinds = self.plan, [one.noise_kind for one in self.plan.sets]
         query = canonical.write(plan.query)
         stored = StoredOrder(query, plan.price, noise_kinds[0], plan.neighbours)
-        fill(self, tables=stored.tables, text=str(stored), neighbours=plan.neighbours)
-        is_laplace = all(one is NoiseKind.LAPLACE for one in noise_kinds)
-        fill(self, participants=plan.participants, has_epsilon=is_laplace)
+        fill(
+            self,
+            tables=stored.tables,
+            text=str(stored),
+            neighbours=plan.neighbours,
+            participants=plan.participants,
+            has_epsilon=all(one is NoiseKind.LAPLACE for one in noise_kinds),
+        )
 
     @classmethod
     def parse(cls, spec: Mapping[str, Any], schema: Schema) -> UnpricedOrder["QueryOrder"]:
@@ -99,8 +104,8 @@ class QueryOrder(PlannedOrder):
             )
         terms = _read_terms(facts)
         if sql is not None:
-            plain, version = split_version(sql)
-            return unpriced_query(read(plain, schema), terms.on_version(version), sql)
+            query, version = read_at_version(sql, schema)
+            return unpriced_query(query, terms.on_version(version), sql)
         return unpriced_query(read_plan(str(plan), schema), terms)
 
     @classmethod
@@ -119,7 +124,7 @@ class QueryOrder(PlannedOrder):
 
     def charge(self, measure: Measure) -> Charge:
         """The cost of the whole question in a measure."""
-        return self.plan.charge(measure)
+        return price_sum(self.plan.guarantee, measure)
 
     def decisions(self) -> Mapping[str, Any]:
         """How it will be measured."""
@@ -161,7 +166,8 @@ def unpriced_query(
 
     All outputs are listed, so that SQL and Python that mean the same have the same text.
     """
-    query = _with_outputs(question)
+    listed = question.outputs or question.then is not None
+    query = question if listed else replace(question, outputs=outputs_of(question))
     return UnpricedOrder(
         names_of(canonical.write(query)),
         lambda bound: bound(query),
@@ -180,13 +186,6 @@ def _read_terms(facts: Mapping[str, Any]) -> Terms:
     fix = 'pass {"epsilon": "0.1"} or {"accuracy": {"within": "50"}}'
     with readable("the price of a query", fix):
         return read_terms(facts)
-
-
-@remember(512, SIZE)
-def _with_outputs(question: Query) -> Query:
-    if question.outputs or question.then is not None:
-        return question
-    return replace(question, outputs=outputs_of(question))
 
 
 # --- planning -----------------------------------------------------------------------------------

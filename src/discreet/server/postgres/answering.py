@@ -22,7 +22,7 @@ from discreet.curator.orders.query_orders import QueryOrder
 from discreet.errors import InputError, QueryRefused
 from discreet.plan.expressions import Column
 from discreet.plan.kinds import Type
-from discreet.plan.query import Query, released_columns
+from discreet.plan.query import Query
 from discreet.plan.typing import infer
 from discreet.server.app_state import LARGE, ServerCall
 from discreet.server.permissions import allowed
@@ -195,7 +195,7 @@ def _types(query: Query) -> Iterator[tuple[str, Type, bool]]:
     if query.then is not None:
         yield from ((name, of, False) for name, of in query.then.columns.items())
         return
-    columns, keys = released_columns(query), {key.name for key in query.keys}
+    columns, keys = query.released_columns, {key.name for key in query.keys}
     for out in outputs_of(query):
         key = isinstance(out.expression, Column) and out.expression.name in keys
         yield out.name, infer(out.expression, columns), key

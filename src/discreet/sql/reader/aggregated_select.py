@@ -19,7 +19,6 @@ from discreet.plan.query import (
     SortKey,
     grouping_name,
     of_possible_groups,
-    released_columns,
 )
 from discreet.plan.relations import FilterRows, Named, PerPerson, Relation, columns_of
 from discreet.plan.released_tables import AnswerTable, ComputedTable
@@ -336,7 +335,7 @@ class AggregatedSelect:
         values = tuple(Named(name, expression) for name, expression, _ in outputs)
         fields = self.outer.relation, self._named_keys(names), aggregates, self.groups.sets
         bare = self.syntax.build(self.select, lambda: of_possible_groups(Query(*fields)))
-        reader = ExpressionReader(self.syntax, released_columns(bare), self.outer.meaning)
+        reader = ExpressionReader(self.syntax, bare.released_columns, self.outer.meaning)
         for _, expression, node in outputs:
             if not isinstance(expression, Column):  # which is shown as it is
                 reader.check(expression, node)

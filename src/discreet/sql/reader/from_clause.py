@@ -208,6 +208,8 @@ class RelationReader:
             names.append(self._new_name(names, rest[-1].columns[0].source, one))
         if not any(isinstance(one, NamedRelation) for one in (first, *rest)) and released:
             return self._released(node, first, list(zip(rest, joins, strict=True))), None
+        if not rest:
+            return first, None
         waiting = list[Waiting]()
         for right, one in zip(rest, joins, strict=True):
             if isinstance(first, Answer) or isinstance(right, Answer):

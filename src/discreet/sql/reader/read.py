@@ -48,6 +48,12 @@ def read(
     return _guarded(text, lambda: _read(text, schema, now, views or {}, rows))
 
 
+def read_at_version(text: str, schema: Schema) -> tuple[Query, int | None]:
+    """The question, and the version of its dataset that it names; None for the newest."""
+    plain, version = split_version(text)
+    return read(plain, schema), version
+
+
 def read_public(text: str, schema: Schema, now: dt.datetime | None = None) -> ReleasedTable | None:
     """The table that a text about public tables computes; None if it names another."""
     return _guarded(text, lambda: _read_public(text, schema, now))

@@ -13,7 +13,7 @@ from discreet.errors import QueryRefused
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Case, Column, Expression, Literal, mapped
 from discreet.plan.kinds import Kind
-from discreet.plan.query import Query, SortKey, released_columns
+from discreet.plan.query import Query, SortKey
 from discreet.plan.relations import Named
 from discreet.sql.reader.expressions import ExpressionReader, Resolve, function_name
 from discreet.sql.reader.literals import read_whole
@@ -338,7 +338,7 @@ class SelectOver:
         }
         columns = zip(answer.columns, self.values, strict=True)
         self.columns = [replace(one, column=column) for one, column in columns]
-        self.types = released_columns(answer.query)
+        self.types = answer.query.released_columns
         self.reader = ExpressionReader(syntax, self.types, self._value)
 
     def read(self) -> Answer:
