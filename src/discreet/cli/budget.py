@@ -149,7 +149,7 @@ def compare(*, budget: "Budget | None") -> None:
         }
         for name, widths in found.half_widths.items()
     ]
-    head = "How far off each count is, 95 times in 100, if all share the budget equally:"
+    head = "95 % interval of each count, if all share the budget equally:"
     show(rows, lambda: click.echo(f"{head}\n{found}"), rows=rows)
 
 
