@@ -190,9 +190,9 @@ def test_remeasuring_at_a_price_that_was_paid_says_that_nothing_was_charged(cura
     text = "SELECT COUNT(*) AS n FROM people"
     curator.sql(text, epsilon=1)
     spent = curator.budget().total
-    assert "paid before" in repr(curator.remeasure(text, epsilon=1))
+    assert "paid for before" in repr(curator.remeasure(text, epsilon=1))
     assert curator.budget().total == spent
-    assert "paid before" not in repr(curator.remeasure(text, epsilon=2))
+    assert "paid for before" not in repr(curator.remeasure(text, epsilon=2))
 
 
 def test_an_accuracy_is_asked_of_several_answers_at_once(curator):

@@ -63,8 +63,8 @@ def test_a_named_delta_is_used():
 
 
 def test_where_nothing_is_promised_nothing_is_claimed():
-    assert "as good as certain" in read(Approximate(3, 0.9))
-    assert "as good as certain" in read(Pure(1000, neighbours=CHANGE))
+    assert "does not bound them" in read(Approximate(3, 0.9))
+    assert "does not bound them" in read(Pure(1000, neighbours=CHANGE))
 
 
 def test_the_attacker_sentence_never_understates():
@@ -143,5 +143,5 @@ def test_a_region_needs_two_points(points):
 
 def test_a_chance_of_one_or_more_is_no_bound_and_is_told_so():
     told = read(Approximate(12, Fraction(1, 10**6)), delta=Fraction(1, 10**6))
-    assert "does not bound the odds" in told.split("some trait", 1)[1]
+    assert "does not bound them" in told.split("some trait", 1)[1]
     assert "chance of 1.8" not in told
