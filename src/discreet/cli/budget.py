@@ -220,7 +220,7 @@ def _about_person(command: "Callable[..., None]") -> "Callable[..., None]":
 
 @options.group()
 def person() -> None:
-    """Look after people who have budgets of their own: for the owner alone.
+    """Manage per-person budgets (owner only).
 
     NAME is what stands in the column that names people; - reads it from the standard input, so that
     it is in no history of commands.
