@@ -129,7 +129,7 @@ class LoadReport:
             raise InputError(
                 f"the kinds of {', '.join(found)} in {self.source} are guesses from the data",
                 why="analysts would see them",
-                fix=f"if they are public knowledge, pass confirm='kinds' (--confirm kinds) or kinds="
+                fix="if they are public knowledge, pass confirm='kinds' (--confirm kinds) or kinds="
                 f"{found}",
             )
 
