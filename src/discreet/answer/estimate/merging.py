@@ -25,7 +25,7 @@ from discreet.answer.estimate.noisy_statistics import (
     NoisyQuantile,
     NoisyStatistic,
     NoisyStatistics,
-    noisy_in,
+    called,
 )
 from discreet.answer.estimate.tabulate import Simulation, half_width, off_in_rows, tabulate
 from discreet.answer.plan.planning import single_sets
@@ -123,7 +123,7 @@ def fits(query: Query, answers: Sequence[Sequence[MeasuredSet]]) -> bool:
 
 def _holds(part: MeasuredSet, query: Query) -> bool:
     ranked = {one.name for one in query.aggregates if one.measure in RANKED}
-    known = all(noisy_in(part, one) is not None for one in _wanted(query))
+    known = all(called(one) in part.statistics for one in _wanted(query))
     return known and ranked <= part.quantiles.keys()
 
 
@@ -238,7 +238,7 @@ class Blend:
         """Lay groups side by side, average statistics, and choose quantiles."""
         keys, places = _aligned(parts)
         averages = {
-            one: Average.of([found for part in parts if (found := noisy_in(part, one))], places)
+            one: Average.of([part.statistics[called(one)] for part in parts], places)
             for one in _wanted(query)
         }
         ranked = {

@@ -22,7 +22,7 @@ from discreet.answer.execute.measure_set import known_keys
 from discreet.answer.execute.noisy_measurements import NoisyMeasurements, blanked, streamed
 from discreet.answer.plan.contribution_histogram import GROUPS, ROWS, ClippedShare, lost_rows
 from discreet.answer.plan.measure import StatisticNoise
-from discreet.answer.plan.quantile_draws import EARLIER_SHARE, rank_error
+from discreet.answer.plan.quantile_draws import rank_error
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.plan import canonical
@@ -65,8 +65,6 @@ class NoisyStatistics:
     learnt: tuple[str, ...] = ()
     widths: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """Half-widths of the quantiles that have an interval."""
-    after: bool = False
-    """Whether intervals were chosen after their quantiles (see `NoisyMeasurements`)."""
 
     @property
     def finds_groups(self) -> bool:
@@ -151,8 +149,6 @@ class NoisyStatistics:
         assert ranks is not None  # noqa: S101 - narrowing: it is a quantile
         among = sum(ranks_of(self.query, other) == ranks for other in self.query.aggregates)
         bracketed, one = aggregate.name in self.widths, self.measurements[ranks]
-        if bracketed and self.after:
-            return rank_error(one, aggregate, among / EARLIER_SHARE, failure)
         return rank_error(one, aggregate, among, failure, bracketed=bracketed)
 
 
@@ -176,7 +172,6 @@ def interpret(plan: SetPlan, drawn: NoisyMeasurements) -> NoisyStatistics:
         drawn.clipped,
         plan.histograms,
         {name: _half_widths(query, name, drawn) for name in drawn.brackets},
-        drawn.after,
     )
 
 
@@ -312,17 +307,6 @@ def called(statistic: Statistic) -> str:
     tag = _TAGS[type(statistic)]
     text = json.dumps([tag, *plain], sort_keys=True, separators=(",", ":"))
     return f"{tag} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
-
-
-def noisy_in(part: MeasuredSet, statistic: Statistic) -> NoisyStatistic | None:
-    """A statistic of a part, under its name of today or of older versions; None if not there."""
-    return part.statistics.get(called(statistic)) or part.statistics.get(_called_once(statistic))
-
-
-def _called_once(statistic: Statistic) -> str:
-    """The name under which 0.1.0 and before stored a statistic, whose `repr` may not change."""
-    digest = hashlib.sha256(repr(statistic).encode()).hexdigest()[:16]
-    return f"{type(statistic).__name__} {digest}"
 
 
 def kept(measured: Sequence[NoisyStatistics]) -> tuple[MeasuredSet, ...]:

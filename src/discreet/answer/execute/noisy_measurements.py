@@ -25,8 +25,6 @@ from discreet.plan.bounding import ContributionBounds
 from discreet.privacy import Guarantee
 
 _VERSION = 2
-_ENDS = {False: "intervals", True: "brackets"}
-"""How ends of intervals are called where they were chosen with their quantiles, and after them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,8 +48,6 @@ class NoisyMeasurements:
         default_factory=dict
     )
     """The cells of both ends of the intervals of quantiles, for those that have one."""
-    after: bool = False
-    """Whether these were chosen after their quantiles, for a share of the price, as in old ones."""
     public: Mapping[str, pa.Table] = field(default_factory=dict)
     """The rows of public tables that are computed with, in the first set of a question."""
 
@@ -88,7 +84,7 @@ def _stream(drawn: NoisyMeasurements) -> bytes:
         "weighing": drawn.contributions.stored(),
         "spent": [[one.what, one.noise, one.guarantee.to_dict()] for one in drawn.spent],
         "clipped": {what: one.stored() for what, one in drawn.clipped.items()},
-        **({_ENDS[drawn.after]: list(drawn.brackets)} if drawn.brackets else {}),
+        **({"intervals": list(drawn.brackets)} if drawn.brackets else {}),
     }
     if drawn.public:
         tables = {name: arrow_bytes(rows) for name, rows in drawn.public.items()}
@@ -99,6 +95,8 @@ def _stream(drawn: NoisyMeasurements) -> bytes:
 def _read(stream: memoryview) -> NoisyMeasurements:
     table = pa.ipc.open_stream(pa.py_buffer(stream)).read_all()
     about = json.loads(table.schema.metadata[b"about"])
+    if "brackets" in about:  # chosen after their quantiles, by an earlier version
+        raise ValueError
     return NoisyMeasurements(
         ContributionBounds.read(about["weighing"]),
         {name: table.column(name).combine_chunks() for name in about["keys"]},
@@ -109,9 +107,8 @@ def _read(stream: memoryview) -> NoisyMeasurements:
         {what: ClippedShare(*one) for what, one in about["clipped"].items()},
         {
             name: (_numbers(table.column(f"l{i}")), _numbers(table.column(f"h{i}")))
-            for i, name in enumerate(about.get(_ENDS["brackets" in about], ()))
+            for i, name in enumerate(about.get("intervals", ()))
         },
-        "brackets" in about,
         {
             name: pa.ipc.open_stream(base64.b64decode(text)).read_all()
             for name, text in about.get("public", {}).items()

@@ -20,9 +20,6 @@ from discreet.plan.query import Aggregate, AggregateFunction, level_of
 from discreet.plan.statistics import Ranks
 from discreet.privacy import Neighbours
 
-EARLIER_SHARE = Fraction(7, 10)
-"""The share of its price that chose a quantile where its interval was chosen after it."""
-
 _FAILURE = 0.05
 """The probability with which a quantile is outside of its interval, or MAX is beyond all data."""
 

@@ -1,6 +1,5 @@
 """What was measured is kept with an answer, and older answers stay what they were."""
 
-import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -8,16 +7,15 @@ import pyarrow as pa
 import pytest
 
 from discreet.answer.estimate import noisy_statistics
-from discreet.answer.estimate.noisy_statistics import NoisyStatistics, called, noisy_in, part_of
+from discreet.answer.estimate.noisy_statistics import NoisyStatistics, called, part_of
 from discreet.answer.measurement_plan import answer
-from discreet.answer.plan.planning import single_sets
 from discreet.answer.plan.price import Price
 from discreet.answer.present.release import Release
 from discreet.errors import InputError
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.expressions import Column
 from discreet.plan.schema import Limits
-from discreet.plan.statistics import Distinct, Grid, People, Ranks, Rows, Total, needed
+from discreet.plan.statistics import Distinct, Grid, People, Rows, Total
 from discreet.sql.reader.read import read
 from visits import ask, clinic, engine_of, schema
 
@@ -139,18 +137,3 @@ def test_a_quantile_keeps_the_interval_that_its_neighbours_give():
 )
 def test_names_of_statistics_never_change(statistic, name):
     assert called(statistic) == name
-
-
-def test_a_statistic_is_found_under_its_name_of_older_versions(release):
-    for part, query in zip(release.parts, single_sets(read(ALL, schema())), strict=True):
-        counted = [one for one in needed(query) if not isinstance(one, Ranks)]
-        old = {before(one): noisy_in(part, one) for one in counted}
-        for one in counted:
-            assert noisy_in(replace(part, statistics=old), one) is noisy_in(part, one) is not None
-            assert noisy_in(replace(part, statistics={}), one) is None
-
-
-def before(statistic):
-    """The name that 0.1.0 gave."""
-    digest = hashlib.sha256(repr(statistic).encode()).hexdigest()[:16]
-    return f"{type(statistic).__name__} {digest}"

@@ -50,7 +50,7 @@ def same(one, other):
     assert {k: v.tolist() for k, v in one.cells.items()} == {
         k: v.tolist() for k, v in other.cells.items()
     }
-    assert (one.spent, one.clipped, one.after) == (other.spent, other.clipped, other.after)
+    assert (one.spent, one.clipped) == (other.spent, other.clipped)
     assert {k: [end.tolist() for end in v] for k, v in one.brackets.items()} == {
         k: [end.tolist() for end in v] for k, v in other.brackets.items()
     }
@@ -59,11 +59,12 @@ def same(one, other):
 ENDS = {"median": (np.array([0, 5, 2046]), np.array([2, 9, 2047]))}
 
 
-@pytest.mark.parametrize(("after", "called"), [(False, "intervals"), (True, "brackets")])
-def test_how_intervals_were_chosen_is_read_back_under_the_name_of_its_version(after, called):
-    packed = pack([replace(DRAWN, brackets=ENDS, after=after)])
-    assert f'"{called}": ["median"]'.encode() in packed
-    same(unpack(packed)[0], replace(DRAWN, brackets=ENDS, after=after))
+def test_intervals_are_read_back_and_those_of_an_earlier_version_are_refused():
+    packed = pack([replace(DRAWN, brackets=ENDS)])
+    same(unpack(packed)[0], replace(DRAWN, brackets=ENDS))
+    earlier = packed.replace(b'"intervals": ["median"]', b'"brackets":  ["median"]')
+    with pytest.raises(InputError, match="cannot be read as noisy measurements"):
+        unpack(earlier)
 
 
 def test_grouping_sets_are_read_back_as_they_were_numbers_of_any_length_too():

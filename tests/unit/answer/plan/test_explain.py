@@ -17,7 +17,6 @@ from discreet.answer.execute.measure_set import measure_set
 from discreet.answer.measurement_plan import answer
 from discreet.answer.plan.explain import recall
 from discreet.answer.plan.price import Price
-from discreet.answer.plan.quantile_draws import distances
 from discreet.answer.present.release import Release
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.duckdb_dialect import DuckDBDialect
@@ -138,22 +137,6 @@ def test_stated_limits_give_the_law_and_noise_that_are_used(engine, price):
         (first, *_) = statistics_of(aggregate, columns_of(query.relation))
         exact = real.measurements[first].error(0.95)
         assert option.expected[aggregate.name].half_width == pytest.approx(exact, rel=2e-3)
-
-
-def test_quantiles_whose_intervals_an_older_version_chose_after_them_err_as_they_did(engine):
-    """They had seven tenths of the price, and one candidate a cell."""
-    query = asked("SELECT MEDIAN(cost) AS m FROM visits", Limits(2, 3))
-    plan = plan_set(query, PRICE)
-    drawn = measure_set(plan, engine, "5a" * 16)
-    (median,) = query.aggregates
-    (ranks,) = statistics_of(median, columns_of(query.relation))
-    now, once = (
-        interpret(plan, dataclasses.replace(drawn, after=one)).rank_error(median, 0.05)
-        for one in (False, True)
-    )
-    share = 0.7 if plan.noise_kind is NoiseKind.LAPLACE else 0.7**0.5
-    candidates = np.log(ranks.cells * distances(ranks.cells).size / 0.05)
-    assert once / now == pytest.approx(np.log(ranks.cells / 0.05) / share / candidates, rel=1e-6)
 
 
 @pytest.mark.parametrize("law", list(NoiseKind))
@@ -366,7 +349,9 @@ def test_planning_takes_little_time(text):
 
 def test_an_explanation_says_that_joins_leave_rows_out():
     text = "SELECT COUNT(*) FROM visits a JOIN visits b ON a.patient_id = b.patient_id"
-    assert "At most 256 rows of a person" in repr(explain(read(text, CLINIC), DuckDBDialect(), Price(1)))
+    assert "At most 256 rows of a person" in repr(
+        explain(read(text, CLINIC), DuckDBDialect(), Price(1))
+    )
     assert "join" not in repr(
         explain(read("SELECT COUNT(*) FROM visits", CLINIC), DuckDBDialect(), Price(1))
     )
