@@ -133,3 +133,12 @@ class Type:
         if keys is not None and None not in keys:
             keys = (*keys, None)
         return replace(self, nullable=True, keys=keys)
+
+    def either(self, other: "Type") -> "Type":
+        """The type of values of either; NULL alone widens nothing."""
+        for one, another in ((self, other), (other, self)):
+            if one.keys == (None,):
+                return another.may_be_null()
+        hull = self.range.hull(other.range) if self.range and other.range else None
+        keys = tuple(dict.fromkeys(self.keys + other.keys)) if self.keys and other.keys else None
+        return Type(self.kind, self.nullable or other.nullable, hull, keys)

@@ -490,28 +490,6 @@ def names_person(expression: Expression, relation: Relation) -> bool:
             return expression.name in columns_of(below) and names_person(expression, below)
 
 
-def computed_columns(relation: Relation) -> frozenset[str]:
-    """The columns that are computed from others, and not stored ones under some name."""
-    return frozenset(name for name in columns_of(relation) if not _is_stored(name, relation))
-
-
-def _is_stored(name: str, relation: Relation) -> bool:
-    match relation:
-        case Scan():
-            return True
-        case Project(below, columns) | PerPerson(below, columns, _):
-            same = (one.expression for one in columns if one.name == name)
-            return any(isinstance(one, Column) and _is_stored(one.name, below) for one in same)
-        case JoinPublic(below, _, _, _, columns) if name in {here for here, _ in columns}:
-            return True
-        case Union(left, right):
-            places = list(columns_of(left)).index(name)
-            return _is_stored(name, left) and _is_stored(list(columns_of(right))[places], right)
-        case _:
-            holding = (one for one in inputs_of(relation) if name in columns_of(one))
-            return any(_is_stored(name, one) for one in holding)
-
-
 def same_people(left: Relation, right: Relation) -> None:
     """Refuse to bring together relations that do not protect the same people."""
     if left.facts.unit == right.facts.unit == "person":
@@ -537,15 +515,6 @@ def _united(left: Mapping[str, Type], right: Mapping[str, Type]) -> dict[str, Ty
             fix="list the same kinds of columns on both sides, with CAST where needed",
         )
     return {
-        name: _either(first, second)
+        name: first.either(second)
         for (name, first), second in zip(left.items(), right.values(), strict=True)
     }
-
-
-def _either(first: Type, second: Type) -> Type:
-    for one, other in ((first, second), (second, first)):
-        if one.keys == (None,):  # NULL alone widens nothing
-            return other.may_be_null()
-    hull = first.range.hull(second.range) if first.range and second.range else None
-    keys = tuple(dict.fromkeys(first.keys + second.keys)) if first.keys and second.keys else None
-    return Type(first.kind, first.nullable or second.nullable, hull, keys)

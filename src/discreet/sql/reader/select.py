@@ -17,11 +17,15 @@ from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import (
     FilterRows,
+    JoinPublic,
     Named,
+    PerPerson,
     Project,
     Relation,
+    Scan,
+    Union,
     columns_of,
-    computed_columns,
+    inputs_of,
 )
 from discreet.plan.row_counts import SpreadRows
 from discreet.plan.schema import PersonPeriod
@@ -68,7 +72,7 @@ class SelectRows:
         self.columns = rows.columns
         self.relation = rows.relation
         self.types: dict[str, Type] = dict(columns_of(rows.relation))
-        self._computed = computed_columns(rows.relation)
+        self._computed = _computed_columns(rows.relation)
         self.select = select
         self._found: dict[int, tuple[Node, Expression]] = {}
 
@@ -316,3 +320,25 @@ _WINDOW_PLACE = said("""window: a window function stands in a condition or a key
 _AGGREGATE_KEY = said("""misplaced_aggregate: GROUP BY names an aggregate
     groups are made before anything is aggregated
     group by a column""")
+
+
+def _computed_columns(relation: Relation) -> frozenset[str]:
+    """The columns that are computed from others, and not stored ones under some name."""
+    return frozenset(name for name in columns_of(relation) if not _is_stored(name, relation))
+
+
+def _is_stored(name: str, relation: Relation) -> bool:
+    match relation:
+        case Scan():
+            return True
+        case Project(below, columns) | PerPerson(below, columns, _):
+            same = (one.expression for one in columns if one.name == name)
+            return any(isinstance(one, Column) and _is_stored(one.name, below) for one in same)
+        case JoinPublic(below, _, _, _, columns) if name in {here for here, _ in columns}:
+            return True
+        case Union(left, right):
+            places = list(columns_of(left)).index(name)
+            return _is_stored(name, left) and _is_stored(list(columns_of(right))[places], right)
+        case _:
+            holding = (one for one in inputs_of(relation) if name in columns_of(one))
+            return any(_is_stored(name, one) for one in holding)
