@@ -167,9 +167,7 @@ class Release(BaseRelease):
     @staticmethod
     def from_bytes(packed: bytes) -> "Release":
         """The release that `to_bytes` wrote."""
-        fields = _unpack(packed)
-        costs = tuple(Cost(*parts) for parts in fields.pop("costs"))
-        return Release(**fields, costs=costs)
+        return Release(**_unpack(packed))
 
 
 def as_table(release: BaseRelease) -> Release:
@@ -243,7 +241,7 @@ def _fields(table: pa.Table, about: Mapping[str, Any]) -> dict[str, Any]:
             why=f"this package reads version {_VERSION} and will not guess",
             fix="read it with the package that wrote it, or a later one",
         )
-    count, names = about["columns"], about["half_widths"]
+    count, names, costs = about["columns"], about["half_widths"], about["costs"]
     epsilon, delta = map(Fraction, about["price"])
     said = (about["facts"] or {}).items()
     tuples: Any = {name: tuple(one) if isinstance(one, list) else one for name, one in said}
@@ -254,7 +252,7 @@ def _fields(table: pa.Table, about: Mapping[str, Any]) -> dict[str, Any]:
         "how": about["how"],
         "price": Price(epsilon, delta) if epsilon or delta else Price.free(),
         "guarantee": Guarantee.from_dict(about["guarantee"]),
-        "costs": [(what, noise, Guarantee.from_dict(g)) for what, noise, g in about["costs"]],
+        "costs": tuple(Cost(what, noise, Guarantee.from_dict(g)) for what, noise, g in costs),
         "notes": tuple(about["notes"]),
         "facts": None if about["facts"] is None else PublicFacts(**tuples),
     }

@@ -44,7 +44,7 @@ from discreet.plan.relations import Scan
 from discreet.plan.schema import Schema
 from discreet.plan.work import Work
 from discreet.privacy import Neighbours
-from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge, Measure, price_sum
+from discreet.privacy.budgets.charges import EPSILON, UNITS, Charge, Measure
 from discreet.privacy.guarantees.guarantee import fill
 from discreet.rationals import Real, positive, whole
 from discreet.sql.reader.read import read_at_version
@@ -124,7 +124,7 @@ class QueryOrder(PlannedOrder):
 
     def charge(self, measure: Measure) -> Charge:
         """The cost of the whole question in a measure."""
-        return price_sum(self.plan.guarantee, measure)
+        return self.plan.charge(measure)
 
     def decisions(self) -> Mapping[str, Any]:
         """How it will be measured."""

@@ -55,45 +55,35 @@ def join_constants(
         raise syntax.refuse(node, _KEPT)
     found = RowJoin(syntax, rows, listed, node, KEEP.get(kind, rel.Keep.MATCHED), where)
     if some:
-        met = meets_some(syntax, found, node)
+        met = ConstantJoin(found, node).any
         kept = syntax.build(node, rel.FilterRows, rows.relation, met if kind == "SEMI" else ~met)
         return NamedRelation(kept, rows.columns)
-    return beside_constants(syntax, found, node)
+    return ConstantJoin(found, node).read()
 
 
-def beside_constants(syntax: Syntax, join: RowJoin, node: Node) -> NamedRelation:
-    """The private rows of a join beside the written rows that they meet."""
-    return _Meeting(syntax, join, node).read()
-
-
-def meets_some(syntax: Syntax, join: RowJoin, node: Node) -> Expression:
-    """Whether a private row meets some written row; false where that is unknown."""
-    return _Meeting(syntax, join, node).any
-
-
-class _Meeting:
+class ConstantJoin:
     """A join: for each written row, the condition on which a private row meets it."""
 
-    def __init__(self, syntax: Syntax, join: RowJoin, node: Node) -> None:
+    def __init__(self, join: RowJoin, node: Node) -> None:
         assert isinstance(join.right, Constants)  # noqa: S101 - narrowing: see `join_constants`
-        self.syntax, self.join, self.node = syntax, join, node
+        self.syntax, self.join, self.node = join.syntax, join, node
         self.names = [one.column for one in join.right.columns]
         self.kinds = [of.kind for of in join.right.types]
         parts = [one.expression for one in join.conditions if one.expression != _YES]
         whole = chain(Function.AND, parts) if parts else _YES
         self.rows = list[tuple[Expression, tuple[Expression, ...]]]()
         for row in join.right.rows:
-            syntax.look_at(whole.size, node)
+            self.syntax.look_at(whole.size, node)
             condition = put(whole, dict(zip(self.names, row, strict=True)))
             self.rows.append((condition, row))
 
     @property
     def any(self) -> Expression:
-        """See `meets_some`."""
+        """Whether a private row meets some written row; false where that is unknown."""
         return call(Function.COALESCE, _either([one for one, _ in self.rows]), _NO)
 
     def read(self) -> NamedRelation:
-        """The rows beside those that they meet."""
+        """The private rows beside the written rows that they meet."""
         outer = self.join.keep is rel.Keep.ALL
         if _are_apart([one for one, _ in self.rows]):
             joined = self._looked_up(outer=outer)

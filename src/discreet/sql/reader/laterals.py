@@ -22,7 +22,7 @@ from sqlglot import exp
 from discreet.plan import relations as rel
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.row_counts import or_zero
-from discreet.sql.reader.constant_joins import beside_constants, join_constants
+from discreet.sql.reader.constant_joins import ConstantJoin, join_constants
 from discreet.sql.reader.constant_tables import ConstantReader, is_listed
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.joins import KEEP, Condition, RowJoin, join_kind
@@ -124,7 +124,7 @@ class _Lateral:
         listed = ConstantReader(self.syntax, self.source).select(select, filtered=True)
         join = RowJoin(self.syntax, self.source, listed, select, KEEP[self.kind])
         join.conditions = self._conditions(join, where_parts(self.syntax, select))
-        return beside_constants(self.syntax, join, self.node)
+        return ConstantJoin(join, self.node).read()
 
     def _reader(self, types: object, inner: Sequence[Visible]) -> ExpressionReader:
         """Names are those of the subquery first."""
@@ -151,7 +151,7 @@ class _Lateral:
             case NamedRelation():
                 joined = join.private()
             case Constants():
-                joined = beside_constants(self.syntax, join, self.node)
+                joined = ConstantJoin(join, self.node).read()
             case _:
                 joined = join.public()
         theirs = joined.columns[len(self.source.columns) :]

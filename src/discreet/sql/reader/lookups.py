@@ -21,7 +21,7 @@ from discreet.plan import relations as rel
 from discreet.plan.expressions import Case, Column, Expression, Function, Literal, chain
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.row_counts import or_zero
-from discreet.sql.reader.constant_joins import equal_to_some, meets_some
+from discreet.sql.reader.constant_joins import ConstantJoin, equal_to_some
 from discreet.sql.reader.expressions import ExpressionReader, column_among
 from discreet.sql.reader.joins import PUBLIC_MATCH, Condition, RowJoin, all_of
 from discreet.sql.reader.refusals import NODES, said
@@ -65,7 +65,7 @@ class Lookups:
                 public = self.tables.public_select(node) if is_plain(node) else None
                 if public is not None:
                     return self._public_value(node, *public)
-                if self.is_correlated(node):
+                if is_correlated(node, self.rows.columns):
                     return correlated_value(self, node)
         raise self.syntax.refuse(node, NODES["Subquery"])
 
@@ -106,7 +106,7 @@ class Lookups:
         )
         join.conditions = self._conditions(join, where, select)
         if isinstance(join.right, Constants):
-            return meets_some(self.syntax, join, node)
+            return ConstantJoin(join, node).any
         theirs = () if isinstance(join.right, Public) else rel.columns_of(join.right.relation)
         name = self.rows.fresh("exists", list(join.types), list(theirs))
         self.rows.relation, condition = join.matched(name)
@@ -145,7 +145,7 @@ class Lookups:
 
     def _in(self, node: Node) -> Expression:
         operand, query = self.syntax.part(node, "this"), self.syntax.part(node, "query")
-        if self.is_correlated(query):
+        if is_correlated(query, self.rows.columns):
             raise self.syntax.refuse(node, _IN_ROWS)
         row = isinstance(operand, exp.Tuple)
         operands = self.syntax.parts(operand, "expressions") if row else [operand]
@@ -191,10 +191,6 @@ class Lookups:
             return False
         same = here.identities & there.identities
         return who in same if who is not None else bool(same)
-
-    def is_correlated(self, query: Node) -> bool:
-        """See the function."""
-        return is_correlated(query, self.rows.columns)
 
     def _in_public(
         self, node: Node, operands: Sequence[Node], select: Node, public: Public
