@@ -35,11 +35,11 @@ class Gaussian(Additive):
 
     Guarantee:
         rho-zero-concentrated differential privacy with rho = square/(2 variance) in grid steps,
-        `square` the squared l2 sensitivity there, and a smaller epsilon(delta) than any such:
-        for one number, and wherever one step on one coordinate is all that a person can do, noise
-        is discrete Gaussian with the exact law `DiscreteGaussianNoise`. On other vectors it is
-        rounded Gaussian noise (`rounded`), which is exactly `GDP`; where its deviation is below
-        one step it is discrete, with rho alone.
+        `square` the squared l2 sensitivity there, and a smaller epsilon(delta) than rho implies:
+        for one number, and wherever a person can move only one coordinate by one step, noise is
+        discrete Gaussian with the exact law `DiscreteGaussianNoise`. On other vectors it is rounded
+        Gaussian noise (`rounded`), which is exactly `GDP`; where its deviation is below one step it
+        is discrete, with rho alone.
     Neighbours:
         `sensitivity` bounds the l2 distance between the values of any two of them, over the whole
         vector.
@@ -113,7 +113,7 @@ class Gaussian(Additive):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The exact law, or rho where that is not known."""
+        """The exact law, or rho where the law is not known."""
         if self.rounded:
             return GDP.of_square(2 * self.rho, neighbours=self.neighbours)
         one_law = self.dimension == 1 or self.square == 1

@@ -32,8 +32,8 @@ class ReportNoisyMax(Selection):
 
     Guarantee:
         Pure epsilon with epsilon = 2 sensitivity/scale, or sensitivity/scale where scores are
-        `monotone`; the sensitivity is that after rounding to the grid. Charged as nothing better
-        than pure: report noisy max is not of bounded range.
+        `monotone`; the sensitivity is that after rounding to the grid. Charged as pure epsilon
+        only: report noisy max does not have bounded range.
     Neighbours:
         Those for which `sensitivity` is stated; `monotone` needs add-remove.
     Why:
@@ -99,7 +99,7 @@ class ReportNoisyMax(Selection):
         return Pure(self.epsilon, neighbours=self.neighbours)
 
     def error(self, confidence: Real = 0.95) -> float:
-        """How far the chosen score is below the best one at most.
+        """A bound on how far the chosen score is below the best one.
 
         Why: an output t below the best wins only if its noise exceeds the best one's by at least
         t. The law of that difference is known; there are at most k - 1 such outputs. Rounding adds
