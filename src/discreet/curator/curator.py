@@ -356,8 +356,7 @@ class Curator(OwnerInterface, QuestionInterface):
         self._answer_service.schedule_of = schedule_of
 
     def check_tables(self) -> None:
-        """Compare declarations and content of all tables with the ledger; LedgerError if they
-        differ.
+        """Compare all tables, as declared and as stored, with the ledger; LedgerError if not equal.
 
         Every file is read through.
         """

@@ -26,7 +26,7 @@ _COARSE = 8
 """... but at least 2^8 to the sensitivity, so that rounding costs little."""
 
 _MARGIN = 1 - Fraction(1, 1 << 48)
-"""Epsilon is met with this to spare, so that no later rounding exceeds it."""
+"""Epsilon is met with this margin, so that no later rounding exceeds it."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -224,7 +224,7 @@ def calibrate(square: int, epsilon: Fraction, delta: Fraction, *, one_law: bool)
     """A variance, in squared steps, whose guarantee is (epsilon, delta) or better.
 
     The search starts at the analytic calibration of continuous noise and ends within 2^-20 of the
-    least variance next to it; what it returns has been verified, whatever the search did.
+    least variance next to it; the returned value has been verified, whatever the search did.
     """
 
     def fits(variance: Fraction) -> bool:
@@ -266,7 +266,7 @@ def largest_mu(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _bracket(fits: Callable[[Fraction], bool], start: Fraction) -> tuple[Fraction, Fraction]:
-    """Variances next to each other of which the second fits and the first does not."""
+    """Adjacent variances of which the second fits and the first does not."""
     fitted, last, share = fits(start), start, Fraction(1, 1 << 20)
     while True:
         factor = 1 + share

@@ -169,7 +169,7 @@ class FromEnd:
     top: bool
 
     def wanted(self, people: int) -> int:
-        """Twice the wanted rank among so many."""
+        """Twice the target rank among that many."""
         near = min(2 * self.weight, people)
         return 2 * people - near if self.top else near
 
@@ -241,7 +241,7 @@ class CellCounts:
         """Cut the cells from `first` to `last` where scores change; score each piece.
 
         The score of a cell, times the denominator b of the target, is minus the number of ranks by
-        which the cell misses the wanted rank g/b, a n/b for a quantile a/b: max(0, g - b #(x <=
+        which the cell misses the target rank g/b, a n/b for a quantile a/b: max(0, g - b #(x <=
         cell), b #(x < cell) - g).
         """
         b, n = target.denominator, self.people

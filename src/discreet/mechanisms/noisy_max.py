@@ -37,8 +37,8 @@ class ReportNoisyMax(Selection):
     Neighbours:
         Those for which `sensitivity` is stated; `monotone` needs add-remove.
     Why:
-        Fix the others' noise and the order in which ties are settled (drawn afresh, apart from the
-        data): output i wins when its noise X reaches some whole x. On a neighbour x grows by at
+        Fix the others' noise and the order in which ties are settled (drawn afresh, independent of
+        the data): output i wins when its noise X reaches some whole x. On a neighbour x grows by at
         most c = 2 sensitivity (c = sensitivity if all scores move the same way), and for whole x, c
         the tail of the noise falls no faster than P(X >= x + c) >= exp(-c/scale) P(X >= x).
     Edge cases:

@@ -277,7 +277,7 @@ class SparseVector(Mechanism):
         return marks + [answer or 0 for answer in answers] + [0] * unasked
 
     def _pairs(self) -> tuple[Pair, ...]:
-        """Questions that stay below and questions that hit, pulled apart at the threshold."""
+        """Questions that stay below and questions that hit, on both sides of the threshold."""
         bar = self.grid.step * self._bar()
         low, high = plain(bar), plain(bar + self.sensitivity)
         few = min(self.hits, 3)

@@ -198,7 +198,7 @@ class Filter:
         return self.holds(charge.units, charge.delta_units)
 
     def holds(self, units: int, delta_units: int) -> bool:
-        """Whether so many whole units of amount and delta are left."""
+        """Whether that many whole units of amount and delta are left."""
         return units <= self._left and delta_units <= self._left_delta
 
     def charge(self, charge: Charge | Chargeable) -> "Filter":

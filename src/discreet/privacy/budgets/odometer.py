@@ -1,4 +1,4 @@
-"""A running bound on what adaptively chosen questions have given away so far."""
+"""A running bound on what adaptively chosen questions have revealed so far."""
 
 import math
 from collections.abc import Mapping
@@ -98,7 +98,7 @@ class Odometer:
     def charge(self, charge: Charge | Chargeable) -> "Odometer":
         """The odometer with one more charge or guarantee, made before its answer is seen.
 
-        This one stays as it is: write `meter = meter.charge(...)`. Charges in EPSILON, RHO and
+        This one does not change: write `meter = meter.charge(...)`. Charges in EPSILON, RHO and
         MU_SQUARED are accepted: all of them have a rho.
         """
         charge = charge if isinstance(charge, Charge) else self.price(charge)
