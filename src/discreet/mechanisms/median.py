@@ -148,13 +148,13 @@ class FromEnd:
         Adding or removing a person. Changing one does both, and is charged twice: 4 w at most.
     Why:
         Let n be the whole weight, t = min(weight, n/2), A(y) = #(x >= y) and B(y) = #(x > y). For
-        `top`, a cell y misses by m(y) = max(0, t - A(y), B(y) - t), since n - t - #(x <= y) is
-        B(y) - t. A person who comes moves A(y) and B(y) by 0 to w each, and t by 0 to w/2. So
-        t - A(y) moves by -w to w/2 and B(y) - t by -w/2 to w: m(y), the largest of both and 0, by
-        -w to w. Who goes moves it back. Both ends are reached: where B(y) >= t it rises by w, and
-        where A(z) <= t - w it falls by w if y < z <= x and n >= 2 weight. So 2 w is the least
-        range, not the w of levels 0 and 1, whose misses move one way. For the lower end turn the
-        cells round. No step but t = min(weight, n/2) looks at n, and `weight` is public.
+        `top`, a cell y misses by m(y) = max(0, t - A(y), B(y) - t), since n - t - #(x <= y) is B(y)
+        - t. Adding a person moves A(y) and B(y) by 0 to w each, and t by 0 to w/2. So t - A(y)
+        moves by -w to w/2 and B(y) - t by -w/2 to w: m(y), the largest of both and 0, by -w to w.
+        Removing one moves it back. Both ends are reached: where B(y) >= t it rises by w, and where
+        A(z) <= t - w it falls by w if y < z <= x and n >= 2 weight. So 2 w is the least range, not
+        the w of levels 0 and 1, whose misses move one way. For the lower end turn the cells round.
+        No step but t = min(weight, n/2) looks at n, and `weight` is public.
     Edge cases:
         Nobody: every cell misses by 0. With n < 2 weight the target is the median.
 

@@ -83,7 +83,7 @@ class Keys:
 
 
 def _is_gap(value: Any) -> bool:
-    """Whether a value stands for a missing one: NaN and NaT are not equal to themselves."""
+    """Whether a value represents a missing one: NaN and NaT are not equal to themselves."""
     return value is None or bool(value != value)  # noqa: PLR0124 - see above
 
 
@@ -186,11 +186,11 @@ PERSON = "_person"
 
 
 PART = "_part"
-"""The column that tells the parts of a table apart, where they are told apart."""
+"""The column that distinguishes the parts of a table, if any."""
 
 
 def distinct(names: Iterable[str]) -> None:
-    """Refuse a name that is given twice, or is reserved; engines do not tell cases apart."""
+    """Refuse a name that is given twice, or is reserved; engines do not distinguish case."""
     seen: set[str] = set()
     for name in names:
         if name.casefold() == PERSON:
