@@ -150,7 +150,7 @@ class Budget:
 class Comparison:
     """95 % half-widths of one count for each measure and number of questions.
 
-    `few` is up to how many questions adding epsilons is best; None where there is no choice.
+    `few` is up to how many questions adding epsilons is best; None if there is no choice.
     """
 
     questions: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""The least price for an accuracy that somebody asks for, from public facts alone."""
+"""The least price that gives a requested accuracy, from public facts alone."""
 
 import math
 from bisect import bisect_left
@@ -88,9 +88,9 @@ def price_for(
 ) -> Price:
     """The least price, to three digits, at which every column that is asked for is so accurate.
 
-    Noise is meant: what limits and bounds cut off, and sampling error, come on top. With the stated
-    confidence each number by itself is within its target. Of several answers that are put together,
-    those of every answer are.
+    Noise is meant: what limits and bounds cut off, and sampling error, is additional. With the
+    stated confidence each single number is within its target. Of several answers that are put
+    together, those of every answer are.
     """
     if any(histograms_of(part) for part in single_sets(query)):
         raise InputError(
@@ -211,7 +211,7 @@ def certain_half_width(
 ) -> float:
     """A half-width that holds with at least the confidence, by the laws of the noise alone.
 
-    Why: a sum is a centred total T and a count N, each off by at most its own half-width but for
+    Why: a sum is a centred total T and a count N, each off by at most its half-width, except in
     half of the failures. A mean is c + T/N with |T/N| <= r, so noises x and y move it by |Nx -
     Ty|/(N(N + y)) <= (|x| + r|y|)/(N - |y|).
     """
