@@ -70,7 +70,7 @@ def encodes(value: str) -> bool:
 
 
 NOTHING: Final = "0" * 64
-"""What stands before the first entry."""
+"""The hash before the first entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class Order:
     data_version: int = field(default=1, compare=False)
     """The version of the dataset that it is answered on; `version` is a digest of what it reads."""
     workbook: str | None = field(default=None, compare=False)
-    """The workbook of the analyst whose accounts pay too; the debits of its charge tell it."""
+    """The workbook of the analyst whose accounts pay too; the debits of its charge say it."""
     question: str = field(init=False, repr=False)
     """The digest under which an answer is found again."""
 

@@ -1,4 +1,4 @@
-"""Is the ledger what it was? Reads every entry and believes none of the tables beside them.
+"""Is the ledger unchanged? Reads every entry and trusts none of the derived tables.
 
 `Replay` computes the totals again, from the entries alone.
 """
@@ -31,9 +31,9 @@ _CHANGES: Final = _DEBITS | _OWN
 class Replay:
     """Accounts, members and open charges as the entries say they are.
 
-    Why: what a ledger claims is a function of its entries; the tables beside them are there for
-    speed. Replaying goes through the same rules that wrote them, so that an entry which overspends
-    is refused here as it was there.
+    Why: what a ledger claims is a function of its entries; the derived tables are there for speed.
+    Replaying goes through the same rules that wrote them, so that an entry which overspends is
+    refused here as it was there.
     """
 
     def __init__(self) -> None:
