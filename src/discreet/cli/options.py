@@ -130,10 +130,10 @@ def budget_options(command: F) -> F:
 
 
 _BUDGET: Final[dict[str, dict[str, Any]]] = {
-    "--epsilon": {"type": EXACT, "help": "The most that may ever be given away."},
+    "--epsilon": {"type": EXACT, "help": "The most epsilon that may ever be spent."},
     "--delta": {
         "type": EXACT,
-        "help": "Chance that more than epsilon is given away: far below 1 / people.",
+        "help": "Chance that more than epsilon is lost: far below 1 / people.",
     },
     "--rho": {"type": EXACT, "help": "Or: the cap as zero-concentrated privacy."},
     "--measure": {
@@ -169,7 +169,7 @@ _PRICE: Final[dict[str, dict[str, Any]]] = {
     "--weight weights": {
         "type": _WEIGHT,
         "multiple": True,
-        "help": "How much the error of a column matters beside the others: m=4.",
+        "help": "How much the error of a column matters relative to the others: m=4.",
     },
     "--as-of": {"type": int, "help": "A version of the dataset  [default: the newest]"},
     "--no-intervals": {
@@ -183,10 +183,10 @@ _READING: Final[dict[str, dict[str, Any]]] = {
         "type": click.IntRange(0), "default": 0, "metavar": "N", "help": "Lines above the names.",
     },
     "--names": {"metavar": "LIST", "help": "Names of the columns, separated by commas."},
-    "--delimiter": {"help": "What parts the fields of a line: , ; | or tab."},
+    "--delimiter": {"help": "Separator of fields: , ; | or tab."},
     "--encoding": {"help": "utf-8, cp1252, latin-1, utf-16, ..."},
     "--decimal": {"type": click.Choice([".", ","]), "help": "The decimal mark."},
-    "--thousands": {"help": "What groups thousands: 1,234 has a comma."},
+    "--thousands": {"help": "Separator of thousands: 1,234 has a comma."},
     "--day-first/--month-first": {"default": None, "help": "Is 03/04/2024 in April, or in March?"},
     "--date-format dates": {
         "type": (str, str), "multiple": True, "metavar": "COLUMN FORMAT", "help": "%d/%m/%Y",
