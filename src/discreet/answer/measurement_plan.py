@@ -64,7 +64,7 @@ def check_rows(rows: int) -> int:
         return rows
     raise QueryRefused(
         f"a question about public tables that may take more than {MOST_ROWS:,} rows",
-        why="it is computed at once, for nothing",
+        why="it is computed at once, free of charge",
         fix="join on a key, or copy the tables to where you work: they are public",
         code="expensive",
     )
@@ -212,7 +212,7 @@ def overspent() -> InvariantBroken:
     """The error for measurements that cost more, or otherwise, than planned."""
     return InvariantBroken(
         "what was measured is not what was charged",
-        why="it gives away more than the plan says, and nothing was released",
+        why="it spends more privacy than planned, and nothing was released",
         fix="report this as a fault",
     )
 

@@ -30,7 +30,7 @@ def expect(value: object, kinds: type | tuple[type, ...], what: str, *, fix: str
         known = kinds if isinstance(kinds, tuple) else (kinds,)
         raise InputError(
             f"{what} is of type {type(value).__name__}",
-            why=f"it is told as {' or '.join(one.__name__ for one in known)}",
+            why=f"it is written as {' or '.join(one.__name__ for one in known)}",
             fix=fix,
         )
 

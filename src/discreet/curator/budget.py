@@ -59,7 +59,7 @@ class Budget:
         if (epsilon is None) is (rho is None):
             raise InputError(
                 "a budget in both epsilon and rho, or in neither",
-                why="one of them says how much may be given away",
+                why="one of them must limit the privacy loss",
                 fix="pass Budget(epsilon=3, delta=1e-6) or Budget(rho=0.5)",
             )
         facts = {

@@ -363,7 +363,7 @@ def _noted(ledger: Ledger, dataset: str, analyst: str, name: str) -> Entry | Non
         raise InputError(
             f"{analyst} has {MOST} workbooks of {dataset}",
             why="each is an account of the ledger for ever",
-            fix="go on with one of them, or leave the name out",
+            fix="use one of them, or leave the name out",
         )
     return found[0] if found else None
 

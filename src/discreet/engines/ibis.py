@@ -48,7 +48,7 @@ class IbisEngine(RemoteEngine):
         if dialect is None and connection.name != "duckdb":
             raise InputError(
                 f"{connection.name} by way of ibis has no dialect that was tested",
-                why="our SQL is carried as it is, and its integers have to be those of DuckDB",
+                why="SQL is passed on unchanged, and integers must equal those of DuckDB",
                 fix="write a Dialect, run discreet.engines.check_engine, and pass it to IbisEngine",
             )
         self._connection, self.dialect = connection, dialect or InlineDuckDBDialect()

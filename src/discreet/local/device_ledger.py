@@ -225,7 +225,7 @@ def _is_begun(data: bytes) -> bool:
 def _changed() -> LedgerError:
     return LedgerError(
         "this device's ledger was changed",
-        why="what was told can no longer be believed, so nothing more is told",
+        why="its record can no longer be trusted, so the device reports nothing more",
         fix="restore the file as it was",
     )
 

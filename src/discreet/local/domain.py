@@ -67,7 +67,7 @@ class ValueDomain:
         raise InputError(
             "a value is not in the domain",
             why="the domain is public and nothing outside it can be reported",
-            fix="put one value into the domain that stands for everything else",
+            fix="add one value to the domain for everything else",
         )
 
     def _place(self, value: object) -> int:

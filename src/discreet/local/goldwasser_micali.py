@@ -45,7 +45,7 @@ class Modulus:
         ):
             raise InputError(
                 "a modulus without a proof",
-                why="it could make a reply tell more than one bit",
+                why="it could make a reply reveal more than one bit",
                 fix="take part only with a server that proves its modulus",
             )
 
@@ -90,7 +90,7 @@ def check_elements(elements: Sequence[int], n: Any) -> None:
     ):
         raise InputError(
             "a number that is no ciphertext",
-            why="its Jacobi symbol is not 1, so it could tell more than its bit",
+            why="its Jacobi symbol is not 1, so it could reveal more than its bit",
             fix="end the session",
         )
 

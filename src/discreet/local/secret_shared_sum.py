@@ -214,7 +214,7 @@ def exchange(servers: Sequence[SumServer], shares: Sequence[Share]) -> bool:
 def _out_of_turn() -> InputError:
     return InputError(
         "a message out of turn",
-        why="two answers about a share would tell what it hides",
+        why="two answers about a share would reveal what it hides",
         fix="send every message once, in order, before the total",
     )
 

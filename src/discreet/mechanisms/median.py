@@ -133,7 +133,7 @@ def one_number(steps: Steps) -> int:
     raise InputError(
         "a vector where one number belongs",
         why="noise is drawn for one number, and sharing it would give the others away",
-        fix="release each number by itself, and pay for each",
+        fix="release each number separately, and pay for each",
     )
 
 

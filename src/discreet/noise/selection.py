@@ -177,7 +177,7 @@ def _as_floats(multiplicities: Multiplicities, read: Scores) -> NDArray[np.float
     raise InputError(
         "multiplicities are out of range, or not one a score",
         why="each candidate stands for 1 to 2^500 equal ones",
-        fix="leave out candidates that stand for nothing, or use a coarser grid",
+        fix="leave out empty candidates, or use a coarser grid",
     )
 
 

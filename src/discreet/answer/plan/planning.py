@@ -232,14 +232,14 @@ def _check_findable(price: Price, shared: Statistic | None) -> None:
     if not price.delta:
         raise InputError(
             "the groups of this question are not public and delta is 0",
-            why="which groups exist can only be told with a small probability of telling too much",
+            why="finding groups needs a small probability of revealing too much",
             fix="pass a delta such as 1e-6, or declare Keys for the columns that are grouped by",
         )
     read_delta(price.delta / 2)  # refused now where it is too small for any threshold
     if shared is None and price.epsilon * KEYS < LEAST_KEYS:
         raise InputError(
             "the groups of this question are not public and epsilon is very small",
-            why="nothing can be told about which groups exist for so little",
+            why="this price is too small to find any group",
             fix=f"pass epsilon >= {float(LEAST_KEYS / KEYS):g}, or declare Keys for the columns",
         )
 

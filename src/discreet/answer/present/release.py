@@ -138,7 +138,7 @@ class Release(BaseRelease):
         """The keys of each group that was measured, also of those that HAVING or LIMIT hides."""
         if not self.parts:
             raise InputError(
-                "this answer does not tell its groups apart",
+                "the groups of this answer are not known",
                 why="what was measured for it was not kept",
                 fix="ask a question with fewer groups",
             )
@@ -177,7 +177,7 @@ def as_table(release: BaseRelease) -> Release:
     if isinstance(release, Release):
         return release
     raise InputError(
-        "this release is no table",
+        "this release is not a table",
         why="it was made by another kind of order than a question",
         fix="read its statement or its JSON",
     )
@@ -187,7 +187,7 @@ def _check(table: pa.Table, half_widths: Mapping[str, pa.Array]) -> None:
     if len(set(table.column_names)) < table.num_columns:
         raise InputError(
             "two released columns have the same name",
-            why="a number has to be told from the next",
+            why="numbers must be distinguishable",
             fix="rename one of them with AS",
         )
     for name, width in half_widths.items():

@@ -227,7 +227,7 @@ def read_error(facts: Any) -> DiscreetError:
                 return _raised(found, facts)
     return ServiceError(
         "the server's reply cannot be read",
-        why="it is no error that this package knows",
+        why="this package does not know this error",
         fix="see that the address is that of a discreet server of this version",
     )
 

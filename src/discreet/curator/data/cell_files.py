@@ -60,7 +60,7 @@ def _check_size(path: Path) -> None:
     raise InputError(
         f"{path.name} is too large to be opened",
         why=f"a sheet has at most {_CELLS:,} cells, empty ones between others too",
-        fix="delete what stands far from the table, or save it as CSV",
+        fix="delete cells far from the table, or save it as CSV",
     )
 
 

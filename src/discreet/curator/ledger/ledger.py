@@ -352,7 +352,7 @@ class Ledger(ReadableLedger):
                 raise LedgerError(
                     f"the answer to charge {receipt.sequence} is not there yet",
                     why=f"another worker has been computing it for {timeout:g} seconds",
-                    fix="ask again later: it is charged once, whoever asks",
+                    fix="ask again later: it is charged only once",
                 )
             time.sleep(pause)
             pause = min(2 * pause, 0.2)

@@ -99,9 +99,9 @@ def _going_on(transaction: Transaction, turn: Turn, charge: int) -> int:
 
 def _not_ours(charge: int) -> LedgerError:
     return LedgerError(
-        f"another worker goes on with charge {charge}",
-        why="one at a time does, so that nothing is told that is not stored",
-        fix="ask again: what was stored is gone on with",
+        f"another worker continues charge {charge}",
+        why="only one worker may, so that every answer is stored first",
+        fix="ask again: it continues from what is stored",
     )
 
 

@@ -85,9 +85,9 @@ class OpenedAccounts:
             return np.zeros(0, dtype=np.int64), [pa.chunked_array([], pa.int64())] * len(columns)
         if table.column(-1).null_count:
             raise InvariantBroken(
-                "somebody has no account",
+                "a person has no account",
                 why="their name in the data is not the name under which their account was opened",
-                fix="report it: nothing is answered where somebody would not be charged",
+                fix="report it: no question is answered unless every person is charged",
             )
         return table.column(-1).to_numpy(), table.columns[:-1]
 

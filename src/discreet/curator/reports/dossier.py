@@ -218,7 +218,7 @@ def _claims(audit: object) -> list[Mapping[str, Any]]:
     if isinstance(found, list) and all(isinstance(o, dict) and set(o) >= _NEEDED for o in found):
         return found
     raise InputError(
-        "this is no audit",
+        "this is not an audit",
         why="it has no list of claims with verdicts",
         fix="write one with: discreet audit --json > audit.json",
     )

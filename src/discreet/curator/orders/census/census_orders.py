@@ -235,7 +235,7 @@ class CensusOrder(DraftedOrder):
         ):
             raise InvariantBroken(
                 "what would be drawn is not what was charged",
-                why="it gives away more than the plan says, and nothing was drawn",
+                why="it spends more privacy than planned, and nothing was drawn",
                 fix="report this as a fault",
             )
 

@@ -439,5 +439,5 @@ def _own_words() -> Iterator[None]:
         raise EngineError(
             "the data of a release could not be read",
             why="the engine ran out of time, memory or disk, or came upon something unforeseen",
-            fix="run it again: it goes on where it stopped, under the same charge",
+            fix="run it again: it continues where it stopped, under the same charge",
         ) from None

@@ -334,7 +334,7 @@ class TrainingRun:
             raise EngineError(
                 "the data of a training run could not be read",
                 why="the engine ran out of time, memory or disk",
-                fix="run it again: it goes on under the same charge",
+                fix="run it again: it continues under the same charge",
             ) from None
         return trainer.fit(x, y, groups=people)
 
