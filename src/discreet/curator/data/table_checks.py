@@ -57,8 +57,8 @@ def bound_rows(rows: int, stated: int | None, name: str) -> int:
 def check_people(tables: Registry, one: Registration) -> None:
     """Refuse a private table whose people are not those of its dataset.
 
-    Why: a budget is about one kind of people. A key path into another dataset would tell of people
-    whose budget pays nothing, and rows that stand for themselves are nobody's.
+    Why: a budget is about one kind of people. A key path into another dataset would reveal people
+    whose budget pays nothing, and single rows name nobody.
     """
     if not isinstance(one.table, Table):
         return

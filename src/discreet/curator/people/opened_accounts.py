@@ -73,7 +73,7 @@ class OpenedAccounts:
     def read_rows(
         self, rows: str, columns: Sequence[str], dialect: Dialect, session: Session
     ) -> tuple[NDArray[np.int64], list[pa.ChunkedArray]]:
-        """Columns of people's rows by account; whoever is new has an account from now on."""
+        """Columns of people's rows by account; new people have an account from now on."""
         text = with_accounts(rows, columns, dialect)
         self._put_accounts(session)
         table = read_table(session, text) if len(self._names) else None

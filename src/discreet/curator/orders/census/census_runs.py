@@ -2,8 +2,8 @@
 
     charge ──> parts (noisy counts; a file and a step of the charge each) ──> consistent tables
 
-Everything after the parts is a function of them: a crash is gone on from where it struck, with the
-same numbers, under the same charge.
+Everything after the parts is a function of them: after a crash it continues where it stopped, with
+the same numbers, under the same charge.
 """
 
 import os
