@@ -113,7 +113,7 @@ def of_accounting() -> Iterator[Line]:
 
 
 def of_questions(peers: Sequence[str] = query.BESIDE[VISITS]) -> Iterator[Line]:
-    """A question with five aggregates, a million rows, 100 groups; imports of peers are included."""
+    """A question with five aggregates, a million rows, 100 groups; imports of peers included."""
     mine = query.run(VISITS)
     plain = query.run("1M rows, plain DuckDB")
     yield Line("over plain DuckDB, which is not private", mine["cpu"], "duckdb", plain["cpu"])
