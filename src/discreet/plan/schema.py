@@ -116,7 +116,7 @@ class PersonPeriod:
 
     Example:
         >>> PersonPeriod("user", "day", every="day").words("v")
-        'one person in one day, with all of their rows of that day, as v.user and v.day tell'
+        'one person in one day, with all of their rows of that day (identified by v.user and v.day)'
     """
 
     column: str
