@@ -134,7 +134,7 @@ def _path(name: str) -> str:
 
 @cache
 def homes() -> dict[str, str]:
-    """The public names of `discreet` and their modules, as the stub beside its file lists them."""
+    """The public names of `discreet` and their modules, from the stub of the package."""
     return _exported(Path(__file__).with_name("__init__.pyi").read_text("utf-8"))
 
 

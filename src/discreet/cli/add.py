@@ -235,7 +235,7 @@ def add(
 
 @contextmanager
 def copied(source: Path, folder: Path, name: str, *, wanted: bool) -> Iterator[Path]:
-    """A Parquet file within the curator's folder, if that is wanted; gone if no table has it."""
+    """A Parquet file copied into the curator's folder, if requested; gone if no table has it."""
     if not wanted or source.suffix.lower() != ".parquet":
         yield source
         return

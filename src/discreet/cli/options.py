@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 HELP = {"help_option_names": ["-h", "--help"], "show_default": True}
-"""How commands are asked for help, and what it tells."""
+"""The help option of commands, and its text."""
 
 FOLDER = "curator.discreet"
 TOKEN = "DISCREET_TOKEN"  # noqa: S105 - the name of a variable

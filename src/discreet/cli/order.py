@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OrderPlacement:
-    """Where, for whom and how an order of a command is placed, and what is told of it."""
+    """Where, for whom and how a command places an order, and what it prints."""
 
     folder: Path
     analyst: str | None

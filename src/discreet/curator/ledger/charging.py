@@ -37,8 +37,8 @@ MOST_FAILURES: Final = 5
 class Turn:
     """A worker's claim to compute a charge, and its time.
 
-    Claims stand that were made after `lapsed` and up to `ahead`: one from later on was made by a
-    clock that has been set back since.
+    Claims are valid that were made after `lapsed` and up to `ahead`: one from later on was made by
+    a clock that has been set back since.
     """
 
     worker: str
@@ -125,7 +125,7 @@ def charge(transaction: Transaction, order: Order, turn: Turn) -> Receipt:
 def keep(transaction: Transaction, receipt: Receipt, measured: bytes) -> Receipt:
     """Store the noisy measurements of a charge; the first ones stay, and no others are ever used.
 
-    The receipt that comes back has the ones that count, or the outcome if there is one already.
+    The returned receipt has the ones that count, or the outcome if there is one already.
     """
     found = _charged(transaction, receipt)
     if found.outcome is None and found.measuring is None:
@@ -158,10 +158,10 @@ def _give_up(
 def cancel(transaction: Transaction, receipt: Receipt, *, by: str, for_all: bool = True) -> Receipt:
     """Give up a charge for ever on request, unless it is measured; it is no failure.
 
-    Unless it is `for_all`, a charge that others have asked for since goes on, and stays pending.
+    Unless it is `for_all`, a charge that others have asked for since continues, and stays pending.
 
     Why: measurements are stored at a moment that was fixed before data was read, so whether a
-    charge can still be cancelled tells nothing about data.
+    charge can still be cancelled reveals nothing about data.
     """
     named(by, "by")
     found = _charged(transaction, receipt)

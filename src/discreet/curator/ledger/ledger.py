@@ -108,7 +108,7 @@ class HeldDraws:
         to ask stores what was drawn, and no charge buys a second draw.
     Edge cases:
         None is a draw that failed, which is as final as any other. A crash loses only what nobody
-        was told. Of a step that another worker stored meanwhile, what is held is never told.
+        was told. If another worker stored a step meanwhile, the held one is never returned.
 
     Example:
         >>> held = HeldDraws()
@@ -192,10 +192,10 @@ class Ledger(ReadableLedger):
 
         One that is not whole is refused.
 
-        `witness` is a file that remembers the newest head, against restored old copies. It is
-        beside a ledger in a file unless you say otherwise; a ledger in Postgres has one only if you
-        name it. `elsewhere` is a witness on another machine. After
-        `patience` seconds an unfinished answer may be computed by another worker.
+        `witness` is a file that remembers the newest head, against restored old copies. By default
+        it is in the folder of a ledger file; a ledger in Postgres has one only if you name it.
+        `elsewhere` is a witness on another machine. After `patience` seconds an unfinished answer
+        may be computed by another worker.
         """
         store, seer = find_place(place, witness)
         try:

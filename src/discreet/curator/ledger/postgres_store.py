@@ -45,7 +45,7 @@ PLANS: Final = "SET plan_cache_mode TO force_generic_plan; SET enable_seqscan TO
 
 SHAPES: Final = 100
 VALUES: Final = 60
-"""So many statements of so many values are worth a plan of their own; others are rare."""
+"""At most this many statements, of at most this many values each, have a prepared plan."""
 
 IDLE: Final = 8
 """Seconds after which the server ends a turn whose client was frozen or cut off in it."""

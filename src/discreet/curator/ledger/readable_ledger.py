@@ -1,8 +1,8 @@
 """The ledger's read-only operations, each on one consistent snapshot, and its export.
 
 The export is lines of JSON that anybody can check without this package. Each line is {"hash": h,
-"entry": {...}}: h is SHA-256 of the entry's text exactly as it stands in the line, and the entry's
-"previous" is the h of the line before, 64 zeros in the first.
+"entry": {...}}: h is SHA-256 of the entry's text exactly as in the line, and the entry's "previous"
+is the h of the line before, 64 zeros in the first.
 """
 
 from collections.abc import Collection, Sequence
@@ -134,7 +134,7 @@ def newest(
 def paid_by(page: Transaction, books: Sequence[Holder], *, after: int) -> tuple[ChargedOrder, ...]:
     """Charges that accounts of a workbook paid for, oldest first; it was opened `after` one.
 
-    An answer that others had paid for may be older: the share that it paid tells of it.
+    An answer that others had paid for may be older: the share that it paid shows it.
     """
     keys, whose = {one.key for one in books}, books[0]
     shares = f"SELECT charge FROM shares WHERE account IN ({marks(books)})"  # noqa: S608 - marks

@@ -69,7 +69,7 @@ def too_busy(why: str) -> LedgerError:
 
 @contextmanager
 def held(lock: threading.RLock, patience: float) -> Iterator[Callable[[], float]]:
-    """Hold a lock; what is given tells how much of the patience is left."""
+    """Hold a lock; the argument is how much of the patience is left."""
     until = time.monotonic() + patience
     if not lock.acquire(timeout=max(0.0, patience)):
         raise too_busy(f"another thread has been writing for {patience:g} seconds")
@@ -125,7 +125,7 @@ class SQLiteStore:
     """A ledger's store in one file.
 
     Guarantee:
-        As `Store` says: FULL syncs the log before a commit returns, and a commit is seen by nobody
+        As `Store` says: FULL syncs the log before a commit returns, and no reader sees a commit
         before it is synced.
     Edge cases:
         No connection is open while the process forks: parent and child open theirs anew. A file

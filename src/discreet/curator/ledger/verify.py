@@ -157,8 +157,8 @@ class Replay:
     def _fail(self, by: str, facts: Mapping[str, Any]) -> None:
         """A charge that was measured has an answer, sooner or later; a cancelled one counts not.
 
-        The next step of a released charge may fail, which counts against whoever asked for it, or
-        the analyst of the charge; again only after an owner has readmitted them.
+        The next step of a released charge may fail, which counts against its caller, or the analyst
+        of the charge; again only after an owner has readmitted them.
         """
         charge = facts["charge"]
         if "step" in facts:
