@@ -1,4 +1,4 @@
-"""discreet answers questions about people without giving any of them away.
+"""discreet answers questions about people and limits what all answers reveal about anyone.
 
 >>> import discreet as dp
 >>> dp.Laplace(epsilon=0.5, sensitivity=1).error(0.95)

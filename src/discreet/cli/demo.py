@@ -41,7 +41,7 @@ def demo() -> None:
     from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy package
 
     console = Console(quiet=shape() != "text")
-    console.print("[bold]discreet[/]: answers about people that give none of them away\n")
+    console.print("[bold]discreet[/]: differentially private answers about people\n")
     show_noise(console)
     patients, curator = demo_clinic.make_patients(), Curator.in_memory()
     demo_clinic.add_clinic(curator, patients)
