@@ -104,7 +104,7 @@ def ranks(rng, cells, epsilon):
 
 
 def counts(rng, table, epsilon, law):
-    told, sigma = noisy(rng, table, epsilon, 2)
+    told, sigma = noisy(rng, table, epsilon, 1)
     return compare_counts(told, sigma, law if table.shape[1] == 1 else None)[1]
 
 

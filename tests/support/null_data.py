@@ -57,6 +57,6 @@ def noisy_table(rng, rows, groups, law, runs, epsilon, effect=0.0):
     p[0, :2] += np.array([1, -1]) * effect
     if len(groups) > 1:
         p[1, :2] -= np.array([1, -1]) * effect
-    sigma = sigma_of(epsilon, 2)
+    sigma = sigma_of(epsilon, 1)
     exact = rng.multinomial(rows, p.ravel(), runs).reshape(runs, *p.shape)
     return exact + rng.normal(0, sigma, exact.shape), sigma

@@ -20,11 +20,9 @@ try:
     import scipy  # noqa: F401 - to say in one sentence what is missing
     import sklearn  # noqa: F401 - likewise
 except ImportError:  # pragma: no cover - the tests have both
-    raise InputError(
-        "discreet.learn needs scikit-learn and scipy",
-        why="they are an extra, so that the rest of the package stays small",
-        fix="pip install 'discreet[learn]'",
-    ) from None
+    why = "they are an extra, so that the rest of the package stays small"
+    what, fix = "discreet.learn needs scikit-learn and scipy", "pip install 'discreet[learn]'"
+    raise InputError(what, why=why, fix=fix) from None
 
 from discreet.learn.additive import AdditiveClassifier as AdditiveClassifier
 from discreet.learn.base import PrivacyWarning as PrivacyWarning

@@ -16,7 +16,7 @@ from discreet.learn.binning import (
     looked_up,
     private_bins,
 )
-from discreet.learn.classifiers import PrivateClassifier, softmax
+from discreet.learn.classifiers import PrivateClassifier
 from discreet.learn.design import GRID
 from discreet.learn.linear_sums import CELLS, descend, link_residuals
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
@@ -25,8 +25,7 @@ from discreet.rationals import whole
 
 _VALUES = 10_000
 
-_BINS = Fraction(1, 10)
-"""The share of the budget for bins and their counts."""
+_BINS = Fraction(1, 10)  # the share of the budget for bins and their counts
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,6 @@ class AdditiveClassifier(PrivateClassifier):
         a row pays for the gradients of its own batch alone. None sums all rows each time.
     Edge cases:
         More than two classes are learned one against the others, each for an equal share.
-
     Reference: Nori, Caruana, Bu, Shen, Kulkarni, Accuracy, Interpretability, and Differential
     Privacy via Explainable Boosting, ICML 2021 (private bins and additive curves).
     """
@@ -173,13 +171,6 @@ class AdditiveClassifier(PrivateClassifier):
     _CLIP = 0.6
     _RATE = 0.2
 
-    def decision_function(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
-        """Log odds: one a row for two classes, else one for each class."""
-        x = self._fitted_features(X)
-        places = FeatureBins(tuple(self.bin_edges_)).places(x)
-        margin = self.intercept_ + looked_up(self.curves_, places)
-        return np.asarray(margin[:, 0] if len(self.classes_) == 2 else margin)
-
-    def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
-        """Probabilities of the classes."""
-        return softmax(self.decision_function(X))
+    def _scores(self, x: Any) -> Floats:
+        places = FeatureBins(tuple(self.bin_edges_)).places(self._fitted_features(x))
+        return np.asarray(self.intercept_ + looked_up(self.curves_, places))

@@ -14,7 +14,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import InputError
-from discreet.learn.design import read_bounds
+from discreet.learn.design import missing, read_bounds
 from discreet.learn.noisy_sums import NoisySums, mu_squared_of
 from discreet.learn.rows import Floats, PersonRows, items_of, rows_of
 from discreet.privacy import GDP, Guarantee, compose
@@ -24,15 +24,9 @@ _CLASSES = 1000
 CELLS = 256
 """Bins of a feature at most, and equal cells in which it is counted before they are joined."""
 
-_COUNTS = {
-    "max_depth": 1,
-    "max_iter": 1,
-    "n_bins": 2,
-    "n_clusters": 1,
-    "n_components": 1,
-    "n_estimators": 1,
-    "newton_steps": 2,
-}
+_COUNTS = {"n_bins": 2, "newton_steps": 2} | dict.fromkeys(
+    ("max_depth", "max_iter", "n_clusters", "n_components", "n_estimators"), 1
+)
 """Parameters that count something, and the least that each may be."""
 
 
@@ -85,7 +79,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
     _TARGET: ClassVar[str] = "none"
     """What y is: none, label or number."""
 
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:  # noqa: N803 - sklearn's
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Learn from rows; `groups` names the person of each row."""
         rows = self._rows(X, y, groups, self.max_rows_per_unit)
         self.__dict__.pop("features_", None)  # of an earlier fit, by a curator
@@ -125,11 +119,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         check_is_fitted(self, "guarantee_")
         if self._spending.guarantees:
             return compose(self._spending.guarantees)
-        raise InputError(
-            "what a fit through a curator cost",
-            why="its ledger counts what was spent",
-            fix="ask curator.budget(dataset)",
-        )
+        what, why = "what a fit through a curator cost", "its ledger counts what was spent"
+        raise InputError(what, why=why, fix="ask curator.budget(dataset)")
 
     @property
     def _spending(self) -> Spending:
@@ -179,11 +170,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         if named and getattr(x, "dtype", np.dtype(object)).kind in "OUS":
             items = np.asarray(x, dtype=object).ravel().tolist()
             if any(isinstance(one, str) and np.isnan(number(one)) for one in items):
-                raise InputError(
-                    "a text to predict from",
-                    why="the model learned from the place of each value in the table's list",
-                    fix="pass places, from 0 on in the order of the list",
-                )
+                why = "the model learned from the place of each value in the table's list"
+                fix = "pass places, from 0 on in the order of the list"
+                raise InputError("a text to predict from", why=why, fix=fix)
         return self._read_features(x, reset=False)
 
     def _clamped(self, x: Any) -> Floats:
@@ -198,16 +187,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc] # ships no types
         if self._TARGET == "none":
             return None
         if y is None:
-            raise InputError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None",
-                why="it learns to predict it",
-                fix="pass y",
-            )
+            what = f"This {type(self).__name__} estimator requires y to be passed, but the target y"
+            raise InputError(f"{what} is None", why="it learns to predict it", fix="pass y")
         items = column_or_1d(items_of(y), warn=True).tolist()
-        label = self._TARGET == "label"
-        place = _places(self.classes_) if label else number
-        return np.array([place(item) for item in items], dtype=np.float64)
+        read = _places(self.classes_) if self._TARGET == "label" else number
+        return np.array([read(item) for item in items], dtype=np.float64)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -230,16 +214,13 @@ def numbers(x: Any) -> Any:
 
     Errors of scikit-learn and numpy quote the data, so that what they refuse is refused here.
     """
-    array = np.array(x, dtype=object) if isinstance(x, (list, tuple)) else x
-    array = np.asarray(array) if hasattr(array, "__array__") else array
-    if not isinstance(array, np.ndarray):
+    if not isinstance(x, (list, tuple)) and not hasattr(x, "__array__"):
         return x
+    array = np.array(x, dtype=object) if isinstance(x, (list, tuple)) else np.asarray(x)
     if array.ndim != 2:
-        raise InputError(
-            f"Expected 2D array, got {array.ndim}D array instead",
-            why="there is a row for each record, and a column for each feature",
-            fix="Reshape your data: x.reshape(-1, 1) has one feature",
-        )
+        why = "there is a row for each record, and a column for each feature"
+        fix = "Reshape your data: x.reshape(-1, 1) has one feature"
+        raise InputError(f"Expected 2D array, got {array.ndim}D array instead", why=why, fix=fix)
     if array.dtype.kind == "c":
         raise InputError("Complex data not supported", why="bounds are real", fix="pass x.real")
     if array.dtype.kind in "OUS":
@@ -250,22 +231,15 @@ def numbers(x: Any) -> Any:
 def read_classes(classes: Any) -> Any:
     """The public list of labels; InputError where it is missing."""
     if classes is None:
-        raise InputError(
-            "classes are missing",
-            why="labels that come from the data would give away whoever has a rare one",
-            fix="pass classes=[...], or pay for them with learn.private_classes (of a curator's "
-            "table: curator.profile)",
-        )
+        raise missing("classes", "whoever has a rare one", "[...]", "private_classes")
     listed, items = np.asarray(classes), list(np.ravel(items_of(classes)))
     plain = (int, float, np.number, np.bool_)
-    kinds = {float if isinstance(one, plain) else type(one) for one in items if one == one}  # noqa: PLR0124 - NaN is none
+    kinds = {float if isinstance(one, plain) else type(one) for one in items}
     different = len({*listed.tolist()}) == len(items) > 1 == len(kinds)
-    if listed.ndim != 1 or not different or any(one != one for one in items):  # noqa: PLR0124
-        raise InputError(
-            "classes are not a list of different labels of one kind",
-            why="there are two at least, and rows are compared with them",
-            fix="list each label once, all of them texts or all of them numbers",
-        )
+    if listed.ndim != 1 or not different or any(one != one for one in items):  # noqa: PLR0124 - NaN
+        why = "there are two at least, and rows are compared with them"
+        fix = "list each label once, all of them texts or all of them numbers"
+        raise InputError("classes are not a list of different labels of one kind", why=why, fix=fix)
     if len(listed) > _CLASSES:
         raise InputError(
             f"more than {_CLASSES:,} classes", why="each takes memory", fix="join some"

@@ -10,6 +10,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from discreet.errors import InputError
 from discreet.learn.base import CELLS, PrivateEstimator
+from discreet.learn.design import missing
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.rationals import whole
@@ -101,20 +102,13 @@ def equal_bins(low: Floats, high: Floats, counts: list[int]) -> FeatureBins:
 def category_bins(n_categories: Any, features: int) -> FeatureBins:
     """A bin for each of the categories 0, 1, ...: one number of them for all features, or each."""
     if n_categories is None:
-        raise InputError(
-            "n_categories are missing",
-            why="categories that come from the data would give away who has a rare one",
-            fix="pass n_categories=4, one number or one a feature, or pay for a list of the "
-            "categories with learn.private_classes (of a curator's table: curator.profile)",
-        )
+        example = "4, one number or one a feature"
+        raise missing("n_categories", "whoever has a rare one", example, "private_classes")
     given = np.ravel(n_categories).tolist()
     sizes = given * features if len(given) == 1 else given
     if len(sizes) != features:
-        raise InputError(
-            "n_categories are neither one nor one a feature",
-            why=f"there are {features} features",
-            fix="pass one number, or as many as features",
-        )
+        why, fix = f"there are {features} features", "pass one number, or as many as features"
+        raise InputError("n_categories are neither one nor one a feature", why=why, fix=fix)
     tops = np.array([whole(one, "n_categories", at_least=2) for one in sizes]) - 0.5
     return equal_bins(np.full(features, -0.5), tops, [int(top + 0.5) for top in tops])
 
@@ -125,33 +119,73 @@ def looked_up(tables: list[Floats], places: NDArray[Any]) -> Floats:
 
 
 @dataclass(frozen=True)
+class Tree:
+    """A complete binary tree: node i asks whether a feature's bin is at least a threshold.
+
+    Children of i are 2 i + 1 and 2 i + 2. A threshold of 0 sends everybody right. Without nodes it
+    is one leaf.
+    """
+
+    feature: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    threshold: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def depth(self) -> int:
+        """Questions on a path."""
+        return (len(self.feature) + 1).bit_length() - 1
+
+    def leaves(self, places: NDArray[Any]) -> NDArray[np.int64]:
+        """The leaf of each row, counted from the left."""
+        node = np.zeros(len(places), dtype=np.int64)
+        for _ in range(self.depth):
+            asked = places[np.arange(len(places)), self.feature[node]]
+            node = 2 * node + 1 + (asked >= self.threshold[node])
+        return node - len(self.feature)
+
+
+@dataclass(frozen=True)
 class BinCounts(RowStatistic):
-    """How many rows are in each bin of each feature, by label where there are `labels`.
+    """How many rows of each label are in each bin of each feature, in each leaf of each tree.
+
+    Without `by_bin`, how many are in each leaf. Numbers are by tree, feature, leaf, bin and label.
 
     Guarantee:
-        A row is in one bin of each feature: its squared norm is the number of features, and one
-        more for its label.
+        A row is in one leaf of a tree, there in one bin of each feature.
     """
 
     bins: FeatureBins
     labels: int = 1
+    trees: tuple[Tree, ...] = (Tree(),)
+    by_bin: bool = True
+
+    @property
+    def sizes(self) -> list[int]:
+        """Bins of each feature whose bins are counted."""
+        return self.bins.sizes if self.by_bin else [1]
+
+    @property
+    def cells(self) -> int:
+        """Numbers of a bin: leaves of a tree, times labels."""
+        return self.labels << self.trees[0].depth
 
     @property
     def extent(self) -> tuple[int, int]:
-        """One number for each bin and label, and one for each label; features, and the count."""
-        return (sum(self.bins.sizes) + 1) * self.labels, len(self.bins.edges) + 1
+        """One number for each tree, bin, leaf and label; one for each tree and feature."""
+        trees = len(self.trees)
+        return trees * sum(self.sizes) * self.cells, trees * len(self.sizes)
 
     def sums(self, chunk: Chunk) -> Any:
-        """Counts by label, then bin; rows without a known label count nowhere."""
-        known = np.isfinite(chunk.y)
-        label = np.where(known, chunk.y, 0).astype(np.int64) if self.labels > 1 else 0
-        weight, places = chunk.weight * known, self.bins.places(chunk.x)
-        found = []
-        for j, size in enumerate(self.bins.sizes):
-            here = np.bincount(label * size + places[:, j], weight, self.labels * size)
-            found.append(here.reshape(self.labels, size))
-        all_of = np.bincount(label + np.zeros(len(weight), np.int64), weight, self.labels)
-        return np.concatenate([*found, all_of[:, None]], axis=1).ravel()
+        """Counts of rows with a known label."""
+        label, weight = chunk.labelled(self.labels)
+        places = self.bins.places(chunk.x)
+        answer = []
+        for tree in self.trees:
+            leaf = tree.leaves(places)
+            for j, size in enumerate(self.sizes):
+                here = leaf * size + (places[:, j] if self.by_bin else 0)
+                cell = (here * self.labels + label).astype(np.int64, copy=False)
+                answer.append(np.bincount(cell, weight, size * self.cells))
+        return np.concatenate(answer)
 
 
 def fine_cells(low: Floats, high: Floats, categorical: frozenset[int] = frozenset()) -> FeatureBins:
@@ -215,13 +249,7 @@ def _joined(inner: Floats, counts: Floats, n_bins: int) -> Floats:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Binner(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
-    """Features as numbers of bins, which hold about as many rows each.
-
-    Guarantee:
-        See `PrivateEstimator`: one release of noisy counts.
-
-    Reference: Lei, Differentially Private M-Estimators, 2011 (noisy histograms for quantiles).
-    """
+    """Features as numbers of bins that hold about as many rows each (Lei 2011)."""
 
     n_bins: Any = field(default=16, kw_only=False)
     bounds: Any = None
@@ -232,12 +260,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  # type:
         self.bin_counts_ = [bins.of(counts, j) for j in range(len(bins.edges))]
         self.transformed_bounds_ = [(0.0, size - 1.0) for size in bins.sizes]
 
-    def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
+    def transform(self, X: Any) -> Floats:
         """The number of the bin of each value; NaN has the last."""
         x = self._fitted_features(X)
         return FeatureBins(tuple(self.bin_edges_)).places(x).astype(np.float64)
-
-
-def placed(rows: PersonRows, bins: FeatureBins) -> PersonRows:
-    """All rows as places in bins, kept for many passes; statistics of places know their bins."""
-    return rows.with_features(bins.places, rows.engine).kept()

@@ -1,11 +1,15 @@
 """Linear classifiers by noisy descent: logistic regression, support vectors, perceptron."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from discreet.learn.base import PrivateEstimator
 from discreet.learn.design import CENTRE, GRID, Scaling, standardize
@@ -21,8 +25,7 @@ _HIDDEN = 2.0
 _LINK_VARIANCE = 2.6
 """p (1 - p) is about a multiple of a normal density of this variance, by the margin."""
 
-_ROUNDS = 3
-"""How often a step is foretold and the curvature halfway along it drawn to its place."""
+_ROUNDS = 3  # how often a step is foretold and the curvature halfway along it drawn to its place
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -31,11 +34,32 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     classes: Any = None
     _TARGET: ClassVar[str] = "label"
+    _ODDS: ClassVar[bool] = True
+    """Whether scores are logarithms of odds."""
 
-    def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
-        """The most probable class."""
-        place = self.predict_proba(X).argmax(axis=1)
+    @abstractmethod
+    def _scores(self, x: Any) -> Floats:
+        """A score of each class, by row; if only one is told of two, it is that of the second."""
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores: one a row for two classes, else one for each class."""
+        scores = self._all_scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> Any:
+        """The class with the largest score."""
+        place = self._all_scores(X).argmax(axis=1)
         return self.classes_[place]
+
+    @available_if(lambda one: one._ODDS)  # type: ignore[untyped-decorator] # noqa: SLF001 - its own
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the classes."""
+        return np.asarray(softmax(self._all_scores(X), axis=1))
+
+    def _all_scores(self, x: Any) -> Floats:
+        check_is_fitted(self, "guarantee_")
+        told = self._scores(x)
+        return np.pad(told, [(0, 0), (1, 0)]) if told.shape[1] == 1 else told
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -78,16 +102,8 @@ class LinearClassifier(PrivateClassifier):
         values = theta @ unscaling(scaling, self.n_features_in_).T
         self.coef_, self.intercept_, self.n_iter_ = values[:, 1:], values[:, 0], self.max_iter
 
-    def decision_function(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
-        """Margins: one a row for two classes, else one for each class."""
-        margin = self._clamped(X) @ self.coef_.T + self.intercept_
-        return np.asarray(margin[:, 0] if len(self.classes_) == 2 else margin)
-
-    def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
-        """The class with the largest margin."""
-        margin = self.decision_function(X)
-        place = (margin > 0).astype(int) if margin.ndim == 1 else margin.argmax(axis=1)
-        return self.classes_[place]
+    def _scores(self, x: Any) -> Floats:
+        return np.asarray(self._clamped(x) @ self.coef_.T + self.intercept_)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -107,7 +123,6 @@ class LogisticRegression(KnownErrors, LinearClassifier):
         Without rows the coefficients are noise. Steps do not reach coefficients that nearly
         separate the classes (above some 10 for features in [-1, 1]); intervals are then too short,
         and those of strong features where noise hides all of 30, or of fewer than 100 rows.
-
     Reference: Bassily, Smith, Thakurta, Private Empirical Risk Minimization, 2014 (noisy gradient
     descent); Avella-Medina, Bradshaw, Loh, Differentially Private Inference via Noisy
     Optimization, 2023 (intervals).
@@ -145,40 +160,24 @@ class LogisticRegression(KnownErrors, LinearClassifier):
         errors = self._keep_covariance(np.stack(covariances))
         self.intercept_error_, self.standard_errors_ = errors[:, 0], errors[:, 1:]
 
-    def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:  # noqa: N803
+    def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:
         """An interval (low, high) of each row's probability of the second class.
 
         Of more than two classes, of each one's log odds against the first.
         """
         odds = self._line_intervals(X, 0.0, confidence)
-        return np.asarray(1 / (1 + np.exp(-odds[:, 0])) if odds.shape[1] == 1 else odds)
-
-    def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
-        """Probabilities of the classes."""
-        return softmax(self.decision_function(X))
+        return np.asarray(expit(odds[:, 0]) if odds.shape[1] == 1 else odds)
 
 
 class LinearSVC(LinearClassifier):
-    """A linear support vector classifier with a smoothed hinge, one class against the others.
-
-    Guarantee:
-        See `PrivateEstimator`: two releases for centring and one for each of `max_iter` gradients.
-
-    Reference: Chaudhuri, Monteleoni, Sarwate, Differentially Private Empirical Risk Minimization,
-    2011 (the smoothed hinge).
-    """
+    """Support vectors with a smoothed hinge (Chaudhuri et al. 2011), one class against the rest."""
 
     _LINK: ClassVar[str] = "hinge"
+    _ODDS: ClassVar[bool] = False
 
 
 class Perceptron(LinearSVC):
-    """The perceptron in the statistical-query model: mistakes are summed over all rows at once.
-
-    Guarantee:
-        As `LinearSVC`.
-
-    Reference: Blum, Dwork, McSherry, Nissim, Practical Privacy: the SuLQ Framework, 2005.
-    """
+    """The perceptron from sums of mistakes over all rows at once (Blum et al. 2005)."""
 
     _LINK: ClassVar[str] = "perceptron"
 
@@ -265,11 +264,3 @@ def against(chunk: Chunk, label: int) -> Chunk:
     """Rows whose target is whether they have a label or the first; unknown where neither."""
     y = np.where(np.isin(chunk.y, (0, label)), np.sign(chunk.y), np.nan)
     return Chunk(chunk.x, y, chunk.weight)
-
-
-def softmax(margin: Floats) -> Floats:
-    """Margins as probabilities; one margin a row is that of the second of two classes."""
-    if margin.ndim == 1:
-        margin = np.stack([np.zeros(len(margin)), margin], axis=1)
-    e = np.exp(margin - margin.max(axis=1, keepdims=True))
-    return np.asarray(e / e.sum(axis=1, keepdims=True))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -42,12 +42,6 @@ class GridColumns:
     least: Floats
     most: Floats
 
-    @classmethod
-    def between(cls, low: Floats, high: Floats, start: Floats, factor: Floats, widest: Any) -> Self:
-        """The columns with values clamped to low and high first."""
-        ends = (np.clip(np.rint((end - start) * factor), -widest, widest) for end in (low, high))
-        return cls(start, factor, *ends)
-
     def __call__(self, x: Floats) -> Floats:
         """Whole numbers, as doubles."""
         with np.errstate(over="ignore"):  # nobody is told who is that far out
@@ -61,8 +55,8 @@ class Scaling:
     """How features become whole numbers on the grid.
 
     Guarantee:
-        A row becomes whole numbers of at most GRID `reach` each, with an l2 norm of at most
-        `radius` over the features and the constant `one` together, exactly.
+        A row becomes whole numbers of at most `reach` each, with an l2 norm of at most `radius`
+        over the features and the constant together, exactly.
     Why:
         Norms of whole numbers below 2^53 are exact; longer rows are multiplied by norm/length,
         rounded down by BELOW, and truncated towards 0, which only shortens them.
@@ -77,7 +71,7 @@ class Scaling:
     centre: Floats
     scale: Floats
     norm: float
-    one: float = 1.0
+    constant: int = GRID
     free: int = 0
 
     @cached_property
@@ -92,9 +86,9 @@ class Scaling:
         return max(1, int(self.norm * (1 + self.free) ** 0.5 * GRID) + 1)
 
     def steps(self, x: Floats) -> Floats:
-        """Rows as whole numbers, a constant first where `one` is above 0; within the norm."""
+        """Rows as whole numbers, the constant first where it is not 0; within the norm."""
         moved = self.columns(x)
-        if self.one:
+        if self.constant:
             moved = np.concatenate([np.full((len(x), 1), float(self.constant)), moved], axis=1)
         length = (moved[:, : moved.shape[1] - self.free] ** 2).sum(axis=1)
         over = length > self.most**2
@@ -106,14 +100,10 @@ class Scaling:
     @cached_property
     def columns(self) -> GridColumns:
         """How each feature becomes a whole number, before rows are cut."""
-        widest = np.full(len(self.low), _WIDEST * GRID)
+        widest, factor = np.full(len(self.low), _WIDEST * GRID), self.scale * GRID
         widest[len(widest) - self.free :] = min(self.most, _WIDEST * GRID)
-        return GridColumns.between(self.low, self.high, self.centre, self.scale * GRID, widest)
-
-    @property
-    def constant(self) -> int:
-        """The number `one` in steps."""
-        return int(self.one * GRID)
+        steps = (np.rint((end - self.centre) * factor) for end in (self.low, self.high))
+        return GridColumns(self.centre, factor, *(np.clip(end, -widest, widest) for end in steps))
 
     @property
     def most(self) -> int:
@@ -127,35 +117,31 @@ class Scaling:
 
 @dataclass(frozen=True)
 class FeatureTotals(RowStatistic):
-    """The count of rows, and of each feature the sum and the sum of squares, within its bounds.
+    """The count of rows, and of each feature the sum and the sum of squares, for each label.
 
-    Features are put on [-1, 1] by their bounds first. With `labels` there are totals for each.
+    Features are put on [-1, 1] by their bounds first.
 
     Guarantee:
-        A row adds 1 to one count, and at most 1 and 1 a feature, under its own label alone; with
-        labels, a row without a known one adds nothing.
+        A row adds 1 to one count, and at most 1 and 1 a feature, under its own label alone; of
+        several labels, a row without a known one adds nothing.
     """
 
     low: Floats
     high: Floats
-    labels: int | None = None
+    labels: int = 1
 
     @property
     def extent(self) -> tuple[int, int]:
         """One count and two numbers a feature, for each label; 1 for each of them, in steps."""
         many = 1 + 2 * len(self.low)
-        return (self.labels or 1) * many, many * GRID**2
+        return self.labels * many, many * GRID**2
 
     def sums(self, chunk: Chunk) -> Any:
         """For each label the count first, then sums, then sums of squares."""
         u = unit(self.low, self.high)(chunk.x)
         each = np.column_stack([np.full(len(u), float(GRID)), u, np.floor(u * u / GRID)])
-        if self.labels is None:
-            return chunk.weight @ each
-        known = np.isfinite(chunk.y)
-        label = np.where(known, chunk.y, 0).astype(np.int64)
-        here = np.eye(self.labels)[label] * (chunk.weight * known)[:, None]
-        return exact_product(here, each, int(GRID * chunk.weight.max(initial=1.0)))
+        label, weight = chunk.labelled(self.labels)
+        return exact_product(np.eye(self.labels)[label], each, weight, GRID)
 
 
 def unit(low: Floats, high: Floats) -> GridColumns:
@@ -206,25 +192,64 @@ class RowTotals(RowStatistic):
         return chunk.weight @ np.concatenate([np.full((len(z), 1), float(GRID)), z], axis=1)
 
 
-def feature_moments(
-    sums: NoisySums, low: Floats, high: Floats, share: Fraction, rows: PersonRows | None = None
-) -> tuple[float, Floats, Floats]:
-    """The number of rows, means and variances of features, in their own units; at least sane."""
-    d, half = len(low), (high - low) / 2
-    answer = sums.sums(FeatureTotals(low, high), share, rows) / GRID
-    count = max(float(answer[0]), 1.0)
-    mean = np.clip(answer[1 : d + 1] / count, -1, 1)
-    noise = sums.sigma(FeatureTotals(low, high), share) / GRID / count
-    variance = np.clip(answer[d + 1 :] / count - mean**2, min(noise, 1.0) * 0.5 + 1e-6, 1.0)
-    return count, (low + high) / 2 + mean * half, variance * half**2
+@dataclass(frozen=True)
+class Moments:
+    """Noisy counts, sums and sums of squares of features on [-1, 1], one row a label.
+
+    `sigma` is the deviation of the noise of each number. `sizes` are counts of at least one row and
+    what noise alone could be; means are within the bounds, variances no smaller than noise lets
+    them be known.
+    """
+
+    counts: Floats
+    sums: Floats
+    squares: Floats
+    sigma: float
+
+    @property
+    def sizes(self) -> Floats:
+        """Counts to divide by."""
+        return np.maximum(self.counts, max(1.0, self.sigma))
+
+    @property
+    def means(self) -> Floats:
+        """Means by label and feature."""
+        return np.clip(self.sums / self.sizes[:, None], -1, 1)
+
+    @property
+    def variances(self) -> Floats:
+        """Variances by label and feature."""
+        sizes = self.sizes[:, None]
+        least = np.minimum(0.5 * self.sigma / sizes, 0.25) + 1e-6
+        return np.clip(self.squares / sizes - self.means**2, least, 1.0)
 
 
-def standardize(
+def moments(
     sums: NoisySums,
     low: Floats,
     high: Floats,
+    share: Fraction,
+    labels: int = 1,
     rows: PersonRows | None = None,
-    free: int = 0,
+) -> Moments:
+    """Measure totals by label once."""
+    statistic = FeatureTotals(low, high, labels)
+    totals = sums.sums(statistic, share, rows).reshape(labels, -1) / GRID
+    counts, total, squares = np.split(totals, [1, 1 + len(low)], axis=1)
+    return Moments(counts[:, 0], total, squares, sums.sigma(statistic, share) / GRID)
+
+
+def feature_moments(
+    sums: NoisySums, low: Floats, high: Floats, share: Fraction, rows: PersonRows | None = None
+) -> tuple[float, Floats, Floats]:
+    """The number of rows, means and variances of features, in their own units."""
+    found, half = moments(sums, low, high, share, rows=rows), (high - low) / 2
+    mean, variance = (low + high) / 2 + found.means[0] * half, found.variances[0] * half**2
+    return max(float(found.counts[0]), 1.0), mean, variance
+
+
+def standardize(
+    sums: NoisySums, low: Floats, high: Floats, rows: PersonRows | None = None, free: int = 0
 ) -> tuple[Scaling, float]:
     """Centre features at noisy means, scale by noisy deviations, cut long rows; count the rows.
 
@@ -250,37 +275,41 @@ def centre(sums: NoisySums, low: Floats, high: Floats, share: Fraction) -> tuple
     of their distance from the first, which is far shorter where there are many features.
     """
     d, scale, middle = len(low), 2 / (high - low), (low + high) / 2
-    first = Scaling(low, high, middle, scale, d**0.5, 0.0)
+    first = Scaling(low, high, middle, scale, d**0.5, 0)
     totals = sums.sums(RowTotals(first), share / 3) / GRID
     mean = np.clip(middle + totals[1:] / max(totals[0], 1.0) / scale, low, high)
-    free = Scaling(low, high, mean, scale, 2 * d**0.5, 0.0)
+    free = Scaling(low, high, mean, scale, 2 * d**0.5, 0)
     counts = NormCounts(free, d**0.5)
     held = np.cumsum(np.maximum(sums.sums(counts, share / 6), 0))
     median = int(np.searchsorted(held, held[-1] / 2)) if held[-1] > 0 else counts.cells - 1
     norm = counts.most * (median + 1) / counts.cells
-    short = Scaling(low, high, mean, scale, norm, 0.0)
+    short = Scaling(low, high, mean, scale, norm, 0)
     totals = sums.sums(RowTotals(short), share / 2) / GRID
     count = max(float(totals[0]), 1.0)
     mean = np.clip(mean + totals[1:] / count / scale, low, high)
-    return Scaling(low, high, mean, scale, norm, 0.0), count
+    return Scaling(low, high, mean, scale, norm, 0), count
+
+
+def missing(name: str, whom: str, example: str, bought: str) -> InputError:
+    """The refusal to take a public parameter from the data."""
+    return InputError(
+        f"{name} are missing",
+        why=f"{name} that come from the data would give away {whom}",
+        fix=f"pass {name}={example}, or pay for them with learn.{bought} "
+        "(of a curator's table: curator.profile)",
+    )
 
 
 def read_bounds(bounds: Any, features: int, name: str = "bounds") -> tuple[Floats, Floats]:
     """One (low, high) for all features, or one each; InputError where none are given."""
     if bounds is None:
-        raise InputError(
-            f"{name} are missing",
-            why="bounds that come from the data would give away whoever is farthest out",
-            fix=f"pass {name}=(low, high), one pair or one a feature, or pay for them with "
-            "learn.private_bounds (of a curator's table: curator.profile)",
-        )
+        example = "(low, high), one pair or one a feature"
+        raise missing(name, "whoever is farthest out", example, "private_bounds")
     pairs = np.shape(bounds)
     if pairs not in {(2,), (features, 2)} or (pairs == (2,) and isinstance(bounds[0], Sequence)):
-        raise InputError(
-            f"{name} are neither a pair nor one a feature",
-            why=f"there are {features} features",
-            fix=f"pass {name}=(low, high) or a list of {features} pairs",
-        )
+        fix = f"pass {name}=(low, high) or a list of {features} pairs"
+        what, why = f"{name} are neither a pair nor one a feature", f"there are {features} features"
+        raise InputError(what, why=why, fix=fix)
     listed = [bounds] * features if pairs == (2,) else list(bounds)
     exact = [[float(rational(end, name)) for end in pair] for pair in listed]
     low, high = np.array(exact, dtype=np.float64).reshape(features, 2).T

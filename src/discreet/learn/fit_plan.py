@@ -4,6 +4,7 @@ What is plain can be charged, stored and repeated: the same plan with the same n
 same fitted estimators.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,16 +31,12 @@ ESTIMATORS: Final[dict[str, type[PrivateEstimator]]] = {
 }
 """Estimators that can be fitted as an order, by name."""
 
-_MOST: Final = {
-    "max_iter": 1000,
-    "newton_steps": 20,
-    "max_depth": 8,
-    "n_estimators": 200,
+_MOST: Final = {"max_iter": 1000, "newton_steps": 20, "max_depth": 8, "n_estimators": 200} | {
     "n_clusters": 200,
     "max_rows_per_unit": 10**6,
+    "n_categories": 10_000,
 }
-_CATEGORIES = 10_000
-_STEPS = 16
+_STEPS: Final = 16
 
 Step = tuple[str, Mapping[str, Any]]
 
@@ -60,17 +57,12 @@ class FitPlan:
     features: int
 
     def __post_init__(self) -> None:
-        if not self.steps:
-            raise InputError("a fit of nothing", why="it has a step", fix="name an estimator")
-        if len(self.steps) > _STEPS:
-            raise InputError("too many steps", why=f"at most {_STEPS}", fix="use fewer")
+        if not 0 < len(self.steps) <= _STEPS:
+            raise InputError("too few or many steps", why=f"1 to {_STEPS}", fix="name estimators")
         for name, _ in self.steps[:-1]:
             if not hasattr(ESTIMATORS.get(name), "transform"):
-                raise InputError(
-                    "a step that transforms nothing",
-                    why="all steps but the last make features for the next",
-                    fix="put it last",
-                )
+                why = "all steps but the last make features for the next"
+                raise InputError("a step that transforms nothing", why=why, fix="put it last")
         self._made  # noqa: B018 - refuses what cannot be made
 
     @property
@@ -96,11 +88,9 @@ class FitPlan:
         except DiscreetError:
             raise
         except Exception as wrong:  # noqa: BLE001 - parameters of strangers fail in any way
-            raise InputError(
-                "an estimator that cannot be fitted with its parameters",
-                why=type(wrong).__name__,
-                fix="try it on made-up rows first",
-            ) from None
+            what = "an estimator that cannot be fitted with its parameters"
+            why, fix = type(wrong).__name__, "try it on made-up rows first"
+            raise InputError(what, why=why, fix=fix) from None
 
     def run(
         self, rows: PersonRows, neighbours: Neighbours, tape: Sequence[NDArray[Any]] | None = None
@@ -129,32 +119,21 @@ def steps_of(estimator: Any) -> tuple[Step, ...]:
     parts = [one for _, one in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
     for one in parts:
         if not isinstance(one, PrivateEstimator) or type(one).__name__ not in ESTIMATORS:
-            raise InputError(
-                f"an estimator of type {type(one).__name__}",
-                why="only what learns from noisy sums is private",
-                fix=f"use one of discreet.learn: {', '.join(ESTIMATORS)}",
-            )
-    said = ((type(one).__name__, one.get_params(deep=False)) for one in parts)
-    return tuple(
-        (name, {key: _json(value) for key, value in params.items() if value is not None})
-        for name, params in said
-    )
+            why = "only what learns from noisy sums is private"
+            fix = f"use one of discreet.learn: {', '.join(ESTIMATORS)}"
+            raise InputError(f"an estimator of type {type(one).__name__}", why=why, fix=fix)
+    said = [{k: v for k, v in one.get_params(deep=False).items() if v is not None} for one in parts]
+    plain = json.loads(json.dumps(said, default=_plain))
+    return tuple((type(one).__name__, params) for one, params in zip(parts, plain, strict=True))
 
 
-def _json(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
-        return _json(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_json(item) for item in value]
-    if isinstance(value, bool | int | float | str):
-        return value
+        return value.tolist()
     if isinstance(value, Fraction):
         return str(value)
-    raise InputError(
-        f"a parameter of type {type(value).__name__}",
-        why="the ledger keeps texts, numbers and lists",
-        fix="pass plain values",
-    )
+    what = f"a parameter of type {type(value).__name__}"
+    raise InputError(what, why="the ledger keeps texts, numbers and lists", fix="pass plain values")
 
 
 def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
@@ -162,17 +141,14 @@ def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
     kind = ESTIMATORS.get(name)
     known = set() if kind is None else set(kind().get_params(deep=False))
     if kind is None or not set(params) <= known:
-        raise InputError(
-            "an estimator or a parameter that is not known",
-            why=f"estimators are {', '.join(ESTIMATORS)}",
-            fix="name one of these and its own parameters",
-        )
+        why = f"estimators are {', '.join(ESTIMATORS)}"
+        fix = "name one of these and its own parameters"
+        raise InputError("an estimator or a parameter that is not known", why=why, fix=fix)
     exact: dict[str, Any] = {k: read_amount(params[k]) for k in {"epsilon", "delta"} & {*params}}
-    for key, most in _MOST.items():
-        if key in params and whole(params[key], key, at_least=1) > most:
-            raise InputError(f"{key} is above {most}", why="it would take too long", fix="lower it")
-    if np.max(params.get("n_categories", 1)) > _CATEGORIES:
-        raise InputError("too many categories", why=f"at most {_CATEGORIES}", fix="join some")
+    for key in _MOST.keys() & {*params}:
+        if any(whole(one, key, at_least=1) > _MOST[key] for one in np.ravel(params[key]).tolist()):
+            why = "it would take too long"
+            raise InputError(f"{key} is above {_MOST[key]}", why=why, fix="lower it")
     made = kind(**{**params, **exact})
     if "batch_rows" in known and "batch_rows" not in params:
         made.batch_rows = None  # which is left out where it is None

@@ -10,16 +10,16 @@ null hypothesis. No estimate is divided by a noisy count. A null hypothesis says
 are multiples of others (sums are the mean times counts, a table is rows times columns), each number
 has its variance from sampling and noise, and the statistic is the least weighted sum of squared
 residuals over all means, or all rows and columns. Its law is chi-square where the data fixes those.
-Where noise drowns them, the least sum of squares is smaller: of means its law is then that given
-the largest sum, of tables the level is kept. Ranks are compared given the pooled counts. The last
-axes of arrays are those of one data set, so that many are tested at once.
+Where noise drowns them, the least sum of squares is smaller: its law is then that given the largest
+sum. Ranks are compared given the pooled counts. The last axes of arrays are those of one data set.
 
 Reference: Guggenberger, Kleibergen, Mavroeidis, Chen, On the Asymptotic Sizes of Subset
-Anderson-Rubin and Lagrange Multiplier Tests, 2012 (the least statistic over what is not known).
+Anderson-Rubin and Lagrange Multiplier Tests, 2012 (the least statistic over what is not known);
+Couch, Kazan, Shi, Bray, Groce, Differentially Private Nonparametric Hypothesis Testing, 2019.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -31,31 +31,24 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator, normal_intervals
 from discreet.learn.binning import BinCounts, category_bins, equal_bins
-from discreet.learn.linear_sums import ClassMoments, class_moments
+from discreet.learn.design import Moments, moments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats, items_of
 from discreet.rationals import proper_share
 
-_CELLS = 32
-"""Cells of values where ranks are compared."""
+_CELLS = 32  # cells of values where ranks are compared
 
 _ROUNDS, _POINTS = 10, 17
 """How often the least of a function is looked for, and at how many points."""
 
-_PARTS = 32
-"""Parts of an integral."""
-
-_TABLE = 1000
-"""Cells of a table whose counts are tested."""
+_PARTS = 32  # parts of an integral
+_EXAMPLES = 32  # matrices of noise
+_TABLE = 1000  # cells of a table whose counts are tested
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class HypothesisTest(PrivateEstimator):
-    """A test of one column of values, by the group of each row where there are `classes`.
-
-    Guarantee:
-        See `PrivateEstimator`: one release.
-    """
+    """A test of one column of values, by the group of each row where there are `classes`."""
 
     classes: Any = None
 
@@ -92,11 +85,9 @@ class HypothesisTest(PrivateEstimator):
         """An interval for `difference_`, from sampling and privacy noise together."""
         check_is_fitted(self, "pvalue_")
         if not hasattr(self, "difference_"):
-            raise InputError(
-                f"this {type(self).__name__} has no interval",
-                why="intervals are about the difference of two groups, or of one from a number",
-                fix="read pvalue_, which is paid for; TTest and ProportionTest compare two groups",
-            )
+            why = "intervals are about the difference of two groups, or of one from a number"
+            fix = "read pvalue_, which is paid for; TTest and ProportionTest compare two groups"
+            raise InputError(f"this {type(self).__name__} has no interval", why=why, fix=fix)
         middle = np.asarray(getattr(self, "_middle", self.difference_))
         return normal_intervals(middle, np.asarray(self.standard_error_), confidence)
 
@@ -107,22 +98,15 @@ class _OfMeans(HypothesisTest):
 
     bounds: Any = None
 
-    def _compared(self, sums: NoisySums) -> tuple[ClassMoments, Any, Any]:
+    def _compared(self, sums: NoisySums) -> tuple[Moments, Any, Any]:
         """Totals by group of values on [-1, 1], the F of their means, and its p-value."""
-        found = class_moments(sums, *self.bounds_, len(self.classes_), Fraction(1))
+        found = moments(sums, *self.bounds_, Fraction(1), len(self.classes_))
         f, pvalue = compare_means(found.counts, found.sums[:, 0], found.squares[:, 0], found.sigma)
         return found, f, pvalue
 
 
 class TTest(_OfMeans):
-    """Welch's t-test: whether two groups have the same mean; `difference_` with an interval.
-
-    Guarantee:
-        See `PrivateEstimator`: one release of counts, sums and sums of squares by group.
-
-    Reference: Couch, Kazan, Shi, Bray, Groce, Differentially Private Nonparametric Hypothesis
-    Testing, 2019 (tests with the null law of the noisy statistic).
-    """
+    """Welch's t-test: whether two groups have the same mean; `difference_` with an interval."""
 
     _PAIR: ClassVar[bool] = True
 
@@ -138,14 +122,7 @@ class TTest(_OfMeans):
 
 
 class Anova(_OfMeans):
-    """Whether several groups have the same mean: Welch's analysis of variance.
-
-    Guarantee:
-        See `PrivateEstimator`: one release of counts, sums and sums of squares by group.
-
-    Reference: Swanberg, Globus-Harris, Griffith, Ritz, Groce, Bray, Improved Differentially
-    Private Analysis of Variance, 2019.
-    """
+    """Whether several groups have the same mean: Welch's analysis of variance."""
 
     def _learn(self, sums: NoisySums) -> None:
         self._told(*self._compared(sums)[1:])
@@ -156,24 +133,17 @@ class MannWhitney(_OfMeans):
 
     `superiority_` estimates the probability that a value of the second group is the larger. Rows
     without a value count nowhere.
-
-    Guarantee:
-        See `PrivateEstimator`: one release of counts by group and cell.
-
-    Reference: Couch, Kazan, Shi, Bray, Groce, Differentially Private Nonparametric Hypothesis
-    Testing, 2019.
     """
 
     _PAIR: ClassVar[bool] = True
 
     def _learn(self, sums: NoisySums) -> None:
-        statistic = BinCounts(equal_bins(*self.bounds_, [_CELLS]), 2)
-        counts = sums.sums(statistic, Fraction(1)).reshape(2, -1)
-        sigma = sums.sigma(statistic, Fraction(1))
-        cells, missing, rows = np.split(counts, [_CELLS, _CELLS + 1], axis=1)
+        by_cell, half = BinCounts(equal_bins(*self.bounds_, [_CELLS]), 2), Fraction(1, 2)
+        *cells, missing = sums.sums(by_cell, half).reshape(-1, 2)
+        rows, sigma = sums.sums(replace(by_cell, by_bin=False), half), sums.sigma(by_cell, half)
         # Rows without a value have no rank; where there are few, their count is noise alone.
-        ranked = np.where(missing > 2 * sigma, rows - missing, rows)[:, 0]
-        win, z, pvalue = compare_ranks(cells, ranked, sigma)
+        ranked = np.where(missing > 2 * sigma, rows - missing, rows)
+        win, z, pvalue = compare_ranks(np.transpose(cells), ranked, sigma)
         self.superiority_ = float(np.clip(win + 0.5, 0, 1))
         self._told(z, pvalue)
 
@@ -191,16 +161,13 @@ class _OfCounts(HypothesisTest):
         statistic = self._statistic
         if self.classes is None:
             self._expected(statistic)
-        if statistic.width > _TABLE + 2 * statistic.labels:
-            raise InputError(
-                f"a table of more than {_TABLE:,} cells",
-                why="with so many, nearly all would be noise",
-                fix="join categories",
-            )
+        if statistic.width > _TABLE + statistic.labels:
+            why, fix = "with so many, nearly all would be noise", "join categories"
+            raise InputError(f"a table of more than {_TABLE:,} cells", why=why, fix=fix)
 
     @property
     def _statistic(self) -> BinCounts:
-        """Counts by group and category, of NaN, and of all rows of a group."""
+        """Counts by category (and of NaN) and group."""
         told = self.n_categories is None and self.probabilities is not None
         many = len(self.probabilities) if told else self.n_categories
         return BinCounts(category_bins(many, 1), 1 if self.classes is None else len(self.classes))
@@ -210,15 +177,12 @@ class _OfCounts(HypothesisTest):
         given = np.full(k, 1 / k) if self.probabilities is None else np.ravel(self.probabilities)
         if given.shape == (k,) and np.all(given > 0) and abs(float(given.sum()) - 1) < 1e-9:
             return given.astype(np.float64)
-        raise InputError(
-            "probabilities are no law of the categories",
-            why="each is above 0 and together they are 1",
-            fix="pass one a category",
-        )
+        why, fix = "each is above 0 and together they are 1", "pass one a category"
+        raise InputError("probabilities are no law of the categories", why=why, fix=fix)
 
     def _learn(self, sums: NoisySums) -> None:
         statistic = self._statistic
-        counts = sums.sums(statistic, Fraction(1)).reshape(statistic.labels, -1)[:, :-2]
+        counts = sums.sums(statistic, Fraction(1)).reshape(-1, statistic.labels)[:-1].T
         sigma = sums.sigma(statistic, Fraction(1))
         law = self._expected(statistic) if self.classes is None else None
         chi_square, pvalue = compare_counts(counts, sigma, law)
@@ -235,10 +199,6 @@ class ChiSquare(_OfCounts):
 
     Values are 0, 1, ..., `n_categories` - 1. Without `classes` it is goodness of fit, with them
     independence of value and group.
-
-    Guarantee:
-        See `PrivateEstimator`: one release of counts.
-
     Reference: Kifer, Rogers, A New Class of Private Chi-Square Hypothesis Tests, 2017 (the
     statistic is divided by the covariance of counts and noise together).
     """
@@ -253,10 +213,6 @@ class ProportionTest(_OfCounts):
 
     `proportions_` are the shares of 1. `difference_`, with an interval, is that of two groups, or
     that of one share from `probability`.
-
-    Guarantee:
-        As `ChiSquare`.
-
     Reference: Kifer, Rogers, A New Class of Private Chi-Square Hypothesis Tests, 2017; intervals
     that hold rare values by four more rows: Agresti, Coull, 1998; Agresti, Caffo, 2000.
     """
@@ -307,15 +263,13 @@ def benjamini_hochberg(
 
     That rate holds for p-values that are independent, or depend on each other positively; with
     `any_dependence` (Benjamini, Yekutieli 2001) for all others too. P-values of private tests are
-    released already, each paid for by its own test, so this is post-processing: nothing more is
-    spent. A NaN is never rejected.
+    paid for already, so nothing more is spent. A NaN is never rejected.
 
     Example:
         >>> benjamini_hochberg([0.001, 0.2, 0.012, 0.9]).tolist()
         [True, False, True, False]
 
-    Reference: Benjamini, Hochberg, Controlling the False Discovery Rate, 1995; Dwork, Su, Zhang,
-    Differentially Private False Discovery Rate Control, 2021.
+    Reference: Benjamini, Hochberg, Controlling the False Discovery Rate, 1995.
     """
     p = np.nan_to_num(np.asarray(pvalues, dtype=np.float64), nan=1.0)
     adjusted = stats.false_discovery_control(p, method="by" if any_dependence else "bh")
@@ -380,7 +334,7 @@ def compare_means(
     f = residual(mean)[..., 0] / (groups - 1) / (1 + 2 * (groups - 2) * doubt)
     pvalue = stats.f.sf(f, groups - 1, 1 / (3 * doubt + both / (2 * (groups - 1) ** 3)))
     most = residual(_least(lambda one: -residual(one), counts.shape[:-1]))[..., 0]
-    return f, _given_most(pvalue, most, groups - 1)
+    return f, _given_most(pvalue, most, (1, groups - 1))
 
 
 def _rest(weights: Floats) -> Floats:
@@ -388,27 +342,41 @@ def _rest(weights: Floats) -> Floats:
     return np.asarray(1 - weights / np.maximum(weights.sum(axis=-2, keepdims=True), 1e-300))
 
 
-def _given_most(pvalue: Floats, most: Floats, freedom: int) -> Floats:
-    """The p-value of a least sum of squares, given the largest.
+def _given_most(pvalue: Floats, most: Floats, shape: tuple[int, int]) -> Floats:
+    """The p-value of what a nearest matrix of rank 1 leaves, given its own sum of squares.
 
-    Where noise drowns the mean, the least is smaller than a chi-square. Given the `most` that any
-    mean leaves, its density is a chi-square's times the root of what it is below the most,
-    whatever the mean and the counts are. A most below the degrees of freedom counts as these:
-    p-values are then too large.
+    Where noise drowns that matrix, less is left than a chi-square. What is left of p + 1 rows and
+    n + 1 columns are p squared singular values; given the `most`, the largest, these are those of
+    p rows and n columns of noise, their density times the root of what each is below the most,
+    whatever the matrix is. Their sum is a chi-square independent of the shares that each has of
+    it. A most below its mean counts as that: p-values are then too large.
 
     Reference: Guggenberger, Kleibergen, Mavroeidis, A More Powerful Subvector Anderson Rubin Test
-    in Linear Instrumental Variables Regression, Quantitative Economics 10, 2019.
+    in Linear Instrumental Variables Regression, Quantitative Economics 10, 2019 (p = 1).
     """
-    places = (np.arange(_PARTS) + 0.5) / _PARTS
+    places, freedom = (np.arange(_PARTS) + 0.5) / _PARTS, shape[0] * shape[1]
+    shares = _noise_shares(*sorted(shape))
+    most = np.maximum(most, freedom * shares[:, -1].mean())
 
     def weigh(start: Any, width: Floats) -> Floats:
-        """The chance of a part of all chi-squares, times the mean of that root there."""
+        """The chance of a part of all chi-squares, times the mean of those roots there."""
         squares = stats.chi2.isf(start + width * places.reshape(-1, *[1] * width.ndim), freedom)
-        below = np.sqrt(np.maximum(1 - squares / np.maximum(most, freedom), 0))
-        return np.asarray(below.mean(axis=0) * width)
+        part = squares / most
+        roots = (np.sqrt(np.maximum(1 - np.multiply.outer(one, part), 0)).prod(0) for one in shares)
+        return np.asarray(sum(root.mean(axis=0) for root in roots) * width)
 
     beyond = weigh(0.0, pvalue)
     return np.asarray(beyond / np.maximum(beyond + weigh(pvalue, 1 - pvalue), 1e-300))
+
+
+def _noise_shares(rows: int, columns: int) -> Floats:
+    """The shares that squared singular values of noise have of their sum, in examples."""
+    if rows == 1:
+        return np.ones((1, 1))
+    steps = np.arange(1.0, _EXAMPLES * rows * columns + 1) ** 2 * 0.6180339887498949
+    noise = stats.norm.ppf(steps % 1).reshape(_EXAMPLES, rows, columns)
+    found = np.linalg.eigvalsh(noise @ noise.swapaxes(1, 2))
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
 def _least(of: Callable[[Floats], Floats], shape: tuple[int, ...]) -> Floats:
@@ -478,9 +446,11 @@ def compare_counts(counts: Floats, sigma: float, law: Any = None) -> tuple[Float
     if law is not None:
         return told, stats.chi2.sf(told, columns - 1)
     most, freedom = (counts**2 / variance).sum(axis=(-2, -1)) - told, (rows - 1) * (columns - 1)
-    pvalue = stats.chi2.sf(told, freedom)
-    # Of more than two groups there are several least squares, each below the largest:
-    return told, _given_most(pvalue, most * (min(rows, columns) - 1), freedom)
+    # Variances of sampling are estimates, too near these counts: as far as sampling matters beside
+    # noise, less is gained from the largest sum.
+    sampled = (1 - sigma**2 / variance).mean(axis=(-2, -1))
+    most = most * (1 + (min(rows, columns) - 1) * sampled)
+    return told, _given_most(stats.chi2.sf(told, freedom), most, (rows - 1, columns - 1))
 
 
 def _multiples(counts: Floats, of: Floats, variance: Floats, axis: int) -> Floats:

@@ -43,11 +43,8 @@ class KnownErrors(PrivateEstimator):
     def _check_errors(self) -> None:
         check_is_fitted(self, "coef_")
         if not hasattr(self, "covariance_"):
-            raise InputError(
-                "a fit without standard errors",
-                why="they cost a part of the budget",
-                fix="pass standard_errors=True and fit again",
-            )
+            what, why = "a fit without standard errors", "they cost a part of the budget"
+            raise InputError(what, why=why, fix="pass standard_errors=True and fit again")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -64,7 +61,6 @@ class LinearRegression(RegressorMixin, KnownErrors):  # type: ignore[misc]
         shrink towards 0; predictions stay within `target_bounds`. A target further than 4 (noisy)
         deviations from its mean counts as 4, at `target_cut_`: what moves few targets that far is
         underrated, and no interval covers that. Bounds that are nearer cut nothing more.
-
     Reference: Wang, Revisiting Differentially Private Linear Regression (AdaSSP), UAI 2018.
     """
 
@@ -120,7 +116,7 @@ class LinearRegression(RegressorMixin, KnownErrors):  # type: ignore[misc]
         self.residual_deviation_ = float(spread**0.5 / target)
         self.residual_slack_ = float(slack / target**2)
 
-    def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:  # noqa: N803
+    def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:
         """An interval (low, high) for each row's target, if residuals are normal.
 
         It covers sampling and privacy noise of the coefficients, the spread of residuals, and what
@@ -130,7 +126,7 @@ class LinearRegression(RegressorMixin, KnownErrors):  # type: ignore[misc]
         told = self._line_intervals(X, residual, confidence)[:, 0]
         return np.asarray(np.clip(told, *self.target_bounds_))
 
-    def predict(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
+    def predict(self, X: Any) -> Floats:
         """Predictions, within the bounds of the target."""
         told = self._clamped(X) @ self.coef_ + self.intercept_
         return np.asarray(np.clip(told, *self.target_bounds_))
@@ -138,13 +134,7 @@ class LinearRegression(RegressorMixin, KnownErrors):  # type: ignore[misc]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Ridge(LinearRegression):
-    """Least squares with an l2 penalty `alpha`.
-
-    Guarantee:
-        As `LinearRegression`.
-
-    Reference: Wang, Revisiting Differentially Private Linear Regression (AdaSSP), UAI 2018.
-    """
+    """Least squares with an l2 penalty `alpha`."""
 
     alpha: Any = field(default=1.0, kw_only=False)
 
@@ -152,6 +142,6 @@ class Ridge(LinearRegression):
 def unscaling(scaling: Scaling, features: int) -> Floats:
     """The matrix that takes (constant, coefficients) of scaled features to their own units."""
     scale, centre = scaling.scale[:features], scaling.centre[:features]
-    back = np.diag(np.concatenate([[scaling.one], scale]))
+    back = np.diag(np.append(1.0, scale))
     back[0, 1:] = -scale * centre
     return back

@@ -8,19 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learn.design import BELOW, GRID, FeatureTotals, Scaling
+from discreet.learn.design import BELOW, GRID, Scaling
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats, PersonRows, exact_product
 
 CELLS = 1 << 8
 """Steps to a unit of a margin where a link is looked up."""
 
-_FAR = 16
-"""Margins beyond this count as this."""
-
+_FAR = 16  # margins beyond this count as this
 _MOMENTUM = 0.8
-_LARGEST = 64.0
-"""Coefficients of scaled features are cut here, so that margins stay exact."""
+_LARGEST = 64.0  # coefficients of scaled features are cut here, so that margins stay exact
 
 
 _MARGINS = np.arange(-_FAR * CELLS, _FAR * CELLS + 1) / CELLS
@@ -74,22 +71,21 @@ class LinkGradient(RowStatistic):
         if over.any():
             cut = self._limit / lengths[over] * BELOW
             r[over] = np.trunc(r[over] * (cut * cut if self.by_row else cut)[:, None])
-        most = int(GRID * self.radius * chunk.weight.max(initial=1.0))
-        return exact_product(r * chunk.weight[:, None], chunk.x, most)
+        return exact_product(r, chunk.x, chunk.weight, GRID * self.radius)
 
     def residuals(self, chunk: Chunk) -> Floats:
         """Predicted minus observed label of each row at theta; 0 where there is no label."""
         coefficients = np.rint(np.clip(self.theta, -_LARGEST, _LARGEST) * GRID)
         margin = np.floor(chunk.x @ coefficients.T * (CELLS / GRID**2))
-        known = np.isfinite(chunk.y)
-        label = np.where(known, chunk.y, 0).astype(np.int64)
-        here = np.eye(max(2, len(self.theta)))[label][:, -len(self.theta) :]
+        many = max(2, len(self.theta))
+        label, _ = chunk.labelled(many)
+        here = np.eye(many)[label][:, -len(self.theta) :]
         r = (
             self._softmax(margin) - GRID * here
             if self.softmax
             else link_residuals(self.link, margin, here)
         )
-        return np.asarray(r * known[:, None])
+        return np.asarray(r * np.isfinite(chunk.y)[:, None])
 
     def _softmax(self, margin: Floats) -> Floats:
         m = margin - margin.max(axis=1, keepdims=True)
@@ -148,7 +144,7 @@ class SecondMoments(RowStatistic):
     @property
     def size(self) -> int:
         """Numbers of a row."""
-        return len(self.scaling.low) + (1 if self.scaling.one else 0)
+        return len(self.scaling.low) + (self.scaling.constant > 0)
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -157,9 +153,9 @@ class SecondMoments(RowStatistic):
 
     def sums(self, chunk: Chunk) -> Any:
         """Products of whole numbers."""
-        z, weight = self.scaling.steps(chunk.x), chunk.weight
-        most = int(self.scaling.reach**2 * weight.max(initial=1.0))
-        return exact_product(z * weight[:, None], z, most)[np.triu_indices(self.size)]
+        z = self.scaling.steps(chunk.x)
+        products = exact_product(z, z, chunk.weight, self.scaling.reach**2)
+        return products[np.triu_indices(self.size)]
 
 
 def _triangle(size: int, radius: int, reach: int, most: int) -> tuple[int, int]:
@@ -183,8 +179,7 @@ def symmetric(upper: Floats, size: int) -> Floats:
     return np.asarray(half + half.T - np.diag(np.diag(half)))
 
 
-_FINE = 1 << 8
-"""Steps to a unit of p (1 - p); it is at most a quarter."""
+_FINE = 1 << 8  # steps to a unit of p (1 - p); it is at most a quarter
 
 
 @dataclass(frozen=True)
@@ -216,39 +211,6 @@ class LogisticCurvature(RowStatistic):
         nobody = Chunk(chunk.x, np.zeros(len(chunk.x)), chunk.weight)
         p = LinkGradient(self.theta[None, :], self.radius).residuals(nobody)[:, 0]
         slope = np.floor(p * (GRID - p) * (_FINE / GRID**2)) * np.isfinite(chunk.y)
-        most = int(_FINE // 4 * self.reach**2 * chunk.weight.max(initial=1.0))
-        scaled = chunk.x * (chunk.weight * slope)[:, None]
-        return exact_product(scaled, chunk.x, most)[np.triu_indices(self.theta.size)]
-
-
-@dataclass(frozen=True)
-class ClassMoments:
-    """Noisy counts, sums and sums of squares of features on [-1, 1], one row a label.
-
-    `sigma` is the deviation of the noise of each number. `sizes` are counts of at least one row and
-    what noise alone could be; means are within the bounds, variances no smaller than noise lets
-    them be known.
-    """
-
-    counts: Floats
-    sums: Floats
-    squares: Floats
-    sigma: float
-    sizes: Floats
-    means: Floats
-    variances: Floats
-
-
-def class_moments(
-    sums: NoisySums, low: Floats, high: Floats, labels: int, share: Fraction
-) -> ClassMoments:
-    """Measure totals by class once."""
-    statistic = FeatureTotals(low, high, labels)
-    totals = sums.sums(statistic, share).reshape(labels, -1) / GRID
-    counts, total, squares = np.split(totals, [1, 1 + len(low)], axis=1)
-    sigma = sums.sigma(statistic, share) / GRID
-    sizes = np.maximum(counts, max(1.0, sigma))
-    means = np.clip(total / sizes, -1, 1)
-    least = np.minimum(0.5 * sigma / sizes, 0.25) + 1e-6
-    variances = np.clip(squares / sizes - means**2, least, 1.0)
-    return ClassMoments(counts[:, 0], total, squares, sigma, sizes[:, 0], means, variances)
+        most, x = _FINE // 4 * self.reach**2, chunk.x
+        products = exact_product(x * slope[:, None], x, chunk.weight, most)
+        return products[np.triu_indices(self.theta.size)]

@@ -21,17 +21,14 @@ from discreet.privacy import (
 from discreet.privacy import calibrate as calibrate_noise
 from discreet.rationals import Real, positive, whole
 
-_FINE: Final = 11
-"""Rounding every number of a sum moves it by at most 2^-11 of the clip, in l2."""
-
+_FINE: Final = 11  # rounding every number of a sum moves it by at most 2^-11 of the clip, in l2
 _ROOM: Final = Fraction(1025, 1024)
 """The sensitivity over the clip: 2^-11 for rounding to the grid, 2^-11 for sums of floats."""
 
 _FEW: Final = 1 << 24
 """Mu is rounded down to multiples of one over this: the same number on every machine."""
 
-_COEFFICIENT: Final = 12
-"""Bits of the coefficients of banded noise."""
+_COEFFICIENT: Final = 12  # bits of the coefficients of banded noise
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,6 @@ class NoisePlan:
     Neighbours:
         One person more or less with all their rows. `people` is a public number, so that neither
         rate nor steps nor the divisor of a gradient depend on how many there are.
-
     Reference: Abadi et al. 2016 (DP-SGD); Choquette-Choo et al. 2023, Theorem 1 (banded matrices
     with sampling); Kalinin, Lampert 2024 (the banded square root).
     """
@@ -66,11 +62,9 @@ class NoisePlan:
         for name in ("people", "batch", "band"):
             object.__setattr__(self, name, whole(getattr(self, name), name, at_least=1))
         if self.batch * self.band > self.people:
-            raise InputError(
-                f"batch {self.batch} times band {self.band} is above {self.people} people",
-                why="nobody is in a sample twice",
-                fix="use a smaller batch or band",
-            )
+            what = f"batch {self.batch} times band {self.band} is above {self.people} people"
+            why, fix = "nobody is in a sample twice", "use a smaller batch or band"
+            raise InputError(what, why=why, fix=fix)
 
     @property
     def rate(self) -> Fraction:

@@ -18,11 +18,8 @@ from discreet.noise import below
 from discreet.privacy import GDP, Neighbours
 from discreet.rationals import Real, positive, proper_share
 
-_MOST = 1 << 22
-"""Numbers of one release at most."""
-
-_ALL = 1 << 24
-"""Numbers of a whole fit at most."""
+_MOST = 1 << 22  # numbers of one release at most
+_ALL = 1 << 24  # numbers of a whole fit at most
 
 
 class RowStatistic(ABC):
@@ -92,11 +89,9 @@ class NoisySums:
         self._count(statistic.width)
         self._spend(share * self.mu_squared, None if rows is None else rows.batch)
         if self.spent > self.mu_squared:
-            raise InvariantBroken(
-                "a fit asks for more than its budget",
-                why="what was planned is what may be spent",
-                fix="report this; nothing more was released",
-            )
+            why = "what was planned is what may be spent"
+            fix = "report this; nothing more was released"
+            raise InvariantBroken("a fit asks for more than its budget", why=why, fix=fix)
         answer = self._next(lambda: self._release(statistic, share, rows or self.rows))
         return answer.astype(np.float64) / self.rows.full
 
@@ -142,9 +137,10 @@ class NoisySums:
     def _mechanism(self, statistic: RowStatistic, share: Fraction) -> RoundedGaussian:
         moved = 2 if self.neighbours is Neighbours.CHANGE_ONE else 1
         square = statistic.square * (self.rows.bound * moved) ** 2
+        most = Fraction(64 * square)  # deviations below 1/8 cannot be drawn: more noise than paid
         return RoundedGaussian(
             sensitivity=sqrt_up(Fraction(square)),
-            mu_squared=share * self.mu_squared,
+            mu_squared=min(share * self.mu_squared, most),
             grid=INTEGERS,
             dimension=statistic.width,
             neighbours=self.neighbours,

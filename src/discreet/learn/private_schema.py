@@ -14,12 +14,7 @@ from discreet.rationals import Real, positive
 
 
 def private_bounds(
-    X: Any,  # noqa: N803 - as scikit-learn
-    *,
-    epsilon: Real,
-    groups: Any = None,
-    smallest: Real = 1,
-    largest: Real = 2**40,
+    X: Any, *, epsilon: Real, groups: Any = None, smallest: Real = 1, largest: Real = 2**40
 ) -> tuple[list[tuple[float, float]], Guarantee]:
     """Bounds of each feature, between powers of two, and what they cost: epsilon in all.
 
@@ -36,11 +31,12 @@ def private_bounds(
     Reference: Wilson et al., Differentially Private SQL with Bounded User Contribution, 2020.
     """
     x = _first_rows(np.asarray(numbers(X), dtype=np.float64), groups)
-    each = positive(epsilon, "epsilon") / x.shape[1]
+    many = max(1, x.shape[1])
+    each = positive(epsilon, "epsilon") / many
     mechanism = AutomaticBounds(epsilon=each, smallest=smallest, largest=largest)
     finite = np.where(np.isfinite(x), x, 0.0)
     bounds = [(float(a), float(b)) for a, b in map(mechanism.release, finite.T)]
-    return bounds, compose([(mechanism.guarantee, x.shape[1])])
+    return bounds, compose([(mechanism.guarantee, many)])
 
 
 def private_classes(

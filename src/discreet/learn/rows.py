@@ -42,6 +42,12 @@ class Chunk:
     y: NDArray[Any]
     weight: NDArray[Any]
 
+    def labelled(self, labels: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """The label of each row, and its weight: 0 without one. One label is that of all rows."""
+        known = np.isfinite(self.y) | (labels == 1)
+        label = np.where(known & (labels > 1), self.y, 0)
+        return label.astype(np.int64), self.weight * known
+
 
 class EngineTotals(Protocol):
     """The same rows where they are stored, which sums them there."""
@@ -68,32 +74,23 @@ class PersonRows:
     batch: tuple[object, int] | None = None
     """Which rows these are where all were dealt to `batches`: the deal, and a number."""
 
-    def map(self, of: Callable[[Chunk], Chunk], engine: EngineTotals | None = None) -> "PersonRows":
-        """The same rows after a function of each row alone, which an engine knows or does not."""
-        return replace(self, chunks=lambda: map(of, self.chunks()), engine=engine)
+    def map(self, of: Callable[[Chunk], Chunk]) -> "PersonRows":
+        """The same rows after a function of each row alone, which no engine knows."""
+        return replace(self, chunks=lambda: map(of, self.chunks()), engine=None)
 
-    def with_features(self, of: Callable[[Any], Any], engine: Any = None) -> "PersonRows":
+    def with_features(self, of: Callable[[Any], Any]) -> "PersonRows":
         """The same rows with features that are a function of their own."""
-        return self.map(lambda one: replace(one, x=of(one.x)), engine)
+        return self.map(lambda one: replace(one, x=of(one.x)))
 
     def joined(self) -> "PersonRows":
         """Rows whose last feature is their target; those without one weigh nothing."""
-        return self.map(_with_target, None if self.engine is None else self.engine.joined())
+        engine = None if self.engine is None else self.engine.joined()
+        return replace(self.map(_with_target), engine=engine)
 
     def kept(self) -> "PersonRows":
-        """The same rows, computed once and kept in small types for many passes."""
-        held: list[Chunk] = []
-
-        def chunks() -> Iterator[Chunk]:
-            if not held:
-                held.extend(
-                    Chunk(_small(one.x), _small(one.y), _small(one.weight)) for one in self.chunks()
-                )
-            for one in held:
-                parts = (one.x, one.y, one.weight)
-                yield Chunk(*(part.astype(np.float64) for part in parts))
-
-        return replace(self, chunks=chunks)
+        """The same rows, computed now and kept in small types for many passes."""
+        (held,) = self.batches(1)
+        return replace(held.map(_as_doubles), batch=self.batch)
 
     def batches(self, many: int) -> "list[PersonRows]":
         """Rows dealt to so many batches by fair coins, computed now and kept as they are.
@@ -134,6 +131,10 @@ def _small(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
+def _as_doubles(chunk: Chunk) -> Chunk:
+    return Chunk(*(part.astype(np.float64) for part in (chunk.x, chunk.y, chunk.weight)))
+
+
 def _with_target(chunk: Chunk) -> Chunk:
     known = np.isfinite(chunk.y)
     x = np.column_stack([chunk.x, np.where(known, chunk.y, 0.0)])
@@ -146,20 +147,24 @@ def rows_of(x: Floats, y: Floats | None, groups: Any, max_rows_per_unit: int) ->
     Edge cases: rows whose group is missing are one person's together.
     """
     target = np.zeros(len(x)) if y is None else y
-    if len(target) != len(x):
-        raise InputError(
-            "y is not one target a row", why="each row has one", fix="pass as many as rows"
-        )
     most = whole(max_rows_per_unit, "max_rows_per_unit", at_least=1)
+    codes = codes_of(groups, x, target)
+    if groups is None and most > 1:
+        what, why = f"max_rows_per_unit is {most} without groups", "each row would be a person"
+        raise InputError(what, why=why, fix="pass groups, the name of each row's person")
     if groups is None:
         return PersonRows(_slices(x, target, np.ones(len(x))))
-    codes = person_codes(groups)
-    counts: NDArray[np.int64] = np.bincount(codes)[codes] if len(codes) else codes
-    if len(counts) != len(x):
-        raise InputError(
-            "groups and X differ in length", why="each row is somebody's", fix="pass one a row"
-        )
-    return PersonRows(_slices(x, target, weights_of(counts, most)), FULL, FULL * most)
+    weight = weights_of(np.bincount(codes)[codes], most)
+    return PersonRows(_slices(x, target, weight), FULL, FULL * most)
+
+
+def codes_of(groups: Any, *columns: Any) -> NDArray[np.int64]:
+    """The number of each row's person; columns that differ in length are refused."""
+    codes = np.arange(len(columns[0])) if groups is None else person_codes(groups)
+    if any(len(one) != len(codes) for one in columns):
+        what = "X, y and groups differ in length"
+        raise InputError(what, why="each row has one of each", fix="pass one a row")
+    return codes
 
 
 def items_of(values: Any) -> NDArray[Any]:
@@ -192,12 +197,16 @@ def weights_of(rows_per_person: NDArray[Any], most: int) -> Floats:
     return np.asarray((FULL * most // counts).astype(np.float64))
 
 
-def exact_product(left: Floats, right: Floats, most: int) -> NDArray[np.int64]:
-    """left.T @ right of whole numbers, exactly; `most` bounds what one row adds to a number.
+def exact_product(
+    left: Floats, right: Floats, weight: NDArray[Any], most: int
+) -> NDArray[np.int64]:
+    """The sum over rows of weight times left times right, exactly, of whole numbers.
 
-    Blocks of rows are so small that float64 sums stay below 2^53, whatever their order.
+    `most` bounds what a row of weight 1 adds to a number. Blocks of rows are so small that float64
+    sums stay below 2^53, whatever their order.
     """
-    size = max(1, (1 << 52) // max(most, 1))
+    left = left * weight[:, None]
+    size = max(1, (1 << 52) // max(int(most * float(weight.max(initial=1))), 1))
     total = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
     for at in range(0, len(left), size):
         total += (left[at : at + size].T @ right[at : at + size]).astype(np.int64)
@@ -220,9 +229,8 @@ def person_codes(groups: Any) -> NDArray[np.int64]:
     """The number of each row's person, from 0 on; rows with the same name are one person's."""
     array = items_of(groups)
     if array.ndim != 1:
-        raise InputError(
-            "groups are not a flat list", why="each row is somebody's", fix="pass one name a row"
-        )
+        why, fix = "each row is somebody's", "pass one name a row"
+        raise InputError("groups are not a flat list", why=why, fix=fix)
     if array.dtype.kind in "OUS":
         codes: dict[Any, int] = {}
         named = [name_of(item) for item in array.tolist()]

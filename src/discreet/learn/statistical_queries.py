@@ -73,12 +73,11 @@ class StatisticalQueries:
     Neighbours:
         One person more or less, with all rows that `groups` gives them.
     Edge cases:
-        With a curator and the name of a table for X and y, queries are SQL predicates, each a
-        question that the curator charges an equal part of epsilon for. With `columns` as well they
-        are values of these, as `curator.online` takes them: any number for one price, `queries` is
-        how many are expected. Functions see one row at a time, as doubles (NaN for what is none),
-        and its label, a double or whatever else it is; for a function that remembers rows nothing
-        can be promised.
+        With a curator and the name of a table for X and y, queries are SQL predicates, each charged
+        an equal part of epsilon. With `columns` as well they are values of these: any number for
+        one price (`curator.online`), `queries` is how many are expected. Functions see one row, as
+        doubles (NaN for what is none), and its label, a double or whatever else it is; for a
+        function that remembers rows nothing can be promised.
 
     Example:
         >>> x, y = np.arange(2000.0)[:, None] % 10, np.zeros(2000)
@@ -93,7 +92,7 @@ class StatisticalQueries:
 
     def __init__(
         self,
-        X: Any,  # noqa: N803 - as scikit-learn
+        X: Any,
         y: Any = None,
         *,
         epsilon: Real,
@@ -128,13 +127,9 @@ class StatisticalQueries:
         Of an online session the share of rows with some values.
         """
         if self._asked == self._queries and self._online is None:
-            raise BudgetError(
-                f"all {self._queries} queries are asked",
-                why="the budget was shared among so many",
-                fix="plan more queries from the start",
-                asked=1,
-                left=0,
-            )
+            what, fix = f"all {self._queries} queries are asked", "plan more queries from the start"
+            why = "the budget was shared among so many"
+            raise BudgetError(what, why=why, fix=fix, asked=1, left=0)
         answer = self._answer(function)
         self._asked += self._online is None
         return answer
@@ -148,20 +143,17 @@ class StatisticalQueries:
     def guarantee(self) -> GDP:
         """The composed guarantee of all answers so far; a curator's ledger keeps its own."""
         if self._sums is None:
-            raise InputError(
-                "a guarantee of queries to a curator",
-                why="its ledger counts what was spent, in its own measure",
-                fix="ask curator.budget(dataset)",
-            )
+            why = "its ledger counts what was spent, in its own measure"
+            what, fix = "a guarantee of queries to a curator", "ask curator.budget(dataset)"
+            raise InputError(what, why=why, fix=fix)
         return self._sums.guarantee
 
 
 def _labels(y: Any) -> NDArray[Any]:
     """Labels one by one, numbers as doubles: what one of them is changes none of the others."""
-    found = np.empty(len(y), dtype=object)
-    for at, one in enumerate(items_of(y).tolist()):
-        found[at] = np.float64(number(one)) if isinstance(one, (int, float)) else one
-    return found
+    items = items_of(y).tolist()
+    read = (np.float64(number(one)) if isinstance(one, (int, float)) else one for one in items)
+    return np.fromiter(read, dtype=object, count=len(items))
 
 
 def _summed(sums: NoisySums, share: Fraction, price: float, function: Any) -> QueryAnswer:

@@ -19,8 +19,7 @@ from discreet.privacy import RDP
 from discreet.rationals import Real, positive, proper_share, whole
 
 _ORDERS = [1 + x / 10 for x in range(1, 100)] + list(range(11, 64)) + [2**k for k in range(6, 12)]
-_SCORE = Fraction(1, 5)
-"""The share of each run for its score."""
+_SCORE = Fraction(1, 5)  # the share of each run for its score
 
 
 @dataclass(frozen=True)
@@ -36,16 +35,15 @@ class RightLabels(RowStatistic):
 
     def sums(self, chunk: Chunk) -> Any:
         """Rows one by one: what is predicted of a row must not depend on those beside it."""
-        labels = list(self.estimator.classes_)
-        known = np.isfinite(chunk.y)
-        told = [self.estimator.predict(row[None, :])[0] for row in chunk.x]
-        right = np.array([labels.index(one) for one in told]).reshape(len(known)) == chunk.y
-        return np.array([chunk.weight @ (right & known), chunk.weight @ known])
+        label, weight = chunk.labelled(len(self.estimator.classes_))
+        told = [self.estimator.predict(row[None])[0] for row in chunk.x]
+        right = np.array(told, dtype=object) == self.estimator.classes_[label]
+        return np.array([weight @ right.astype(bool), weight.sum()])
 
 
 def tune(
     candidates: Sequence[Any],
-    X: Any,  # noqa: N803 - as scikit-learn
+    X: Any,
     y: Any,
     *,
     epsilon: Real,
@@ -63,13 +61,12 @@ def tune(
     Guarantee:
         (epsilon, delta)-differential privacy of the whole search, about a person with all rows.
     Why:
-        The number of runs K is geometric with mean `expected_runs`, and only the best run is told.
-        If one run has Renyi divergence e(a) at each order a, the search has at most e(a) + 2 (1 -
-        1/b) e(b) + 2 ln(1/g)/b + ln(1/g)/(a - 1), for any order b and g = 1/expected_runs.
+        The number of runs K is geometric with mean 1/g, and only the best run is told. If a run has
+        Renyi divergence e(a) at each order a, the search has at most e(a) + 2 (1 - 1/b) e(b) +
+        2 ln(1/g)/b + ln(1/g)/(a - 1), for any order b.
     Edge cases:
         Whoever can time the search learns K, which the guarantee supposes hidden: run it where
         nobody watches. A tie goes to the earlier run.
-
     Reference: Papernot, Steinke, Hyperparameter Tuning with Renyi Differential Privacy, ICLR 2022,
     Theorem 2 with eta = 1.
     """
@@ -77,11 +74,9 @@ def tune(
     if not candidates:
         raise InputError("no candidates", why="one of them is chosen", fix="pass some")
     if not all(isinstance(one, PrivateClassifier) for one in candidates):
-        raise InputError(
-            "a candidate that is no classifier of discreet.learn",
-            why="runs are compared by their share of right labels",
-            fix="pass single classifiers, not pipelines",
-        )
+        why = "runs are compared by their share of right labels"
+        fix = "pass single classifiers, not pipelines"
+        raise InputError("a candidate that is no classifier of discreet.learn", why=why, fix=fix)
     mu_squared = _mu_squared_of_run(
         positive(epsilon, "epsilon"), proper_share(delta, "delta"), runs
     )
@@ -129,9 +124,7 @@ def _mu_squared_of_run(epsilon: Fraction, delta: Fraction, runs: int) -> Fractio
         middle = (bad + good) / 2
         bad, good = (bad, middle) if fits(middle) else (middle, good)
     if good == 0:
-        raise InputError(
-            f"epsilon {float(epsilon)} is too small for {runs} expected runs",
-            why="random stopping alone costs more",
-            fix="expect fewer runs, or raise epsilon or delta",
-        )
+        what = f"epsilon {float(epsilon)} is too small for {runs} expected runs"
+        why = "random stopping alone costs more"
+        raise InputError(what, why=why, fix="expect fewer runs, or raise epsilon or delta")
     return good

@@ -18,12 +18,10 @@ from discreet.learn.linear_sums import second_moments
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
 from discreet.learn.rows import Chunk, Floats, exact_dot, exact_product
 
-_CENTRE = Fraction(1, 5)
-"""The share of the budget of principal components for centres."""
+_CENTRE = Fraction(1, 5)  # the share of the budget of principal components for centres
 
 _CLUSTER_CENTRE, _AXES = Fraction(3, 20), Fraction(7, 20)
-_TRIES = 64
-"""Random points from which far-apart starts are chosen."""
+_TRIES = 64  # random points from which far-apart starts are chosen
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -34,7 +32,6 @@ class PCA(NamedOutputs, TransformerMixin, PrivateEstimator):  # type: ignore[mis
         See `PrivateEstimator`: two releases for centring, one of all second moments.
     Edge cases:
         Components are orthonormal whatever the noise; `explained_variance_` is at least 0.
-
     Reference: Dwork, Talwar, Thakurta, Zhang, Analyze Gauss, STOC 2014.
     """
 
@@ -44,11 +41,8 @@ class PCA(NamedOutputs, TransformerMixin, PrivateEstimator):  # type: ignore[mis
     def _prepare(self, features: int) -> None:
         super()._prepare(features)
         if self.n_components > features:
-            raise InputError(
-                f"n_components is {self.n_components}",
-                why=f"there are {features} features",
-                fix="ask for fewer",
-            )
+            why = f"there are {features} features"
+            raise InputError(f"n_components is {self.n_components}", why=why, fix="ask for fewer")
 
     def _learn(self, sums: NoisySums) -> None:
         scaling, _, values, vectors = components(sums, *self.bounds_, _CENTRE, 1 - _CENTRE)
@@ -59,7 +53,7 @@ class PCA(NamedOutputs, TransformerMixin, PrivateEstimator):  # type: ignore[mis
         most = np.abs(self.components_).sum(axis=1) * 2
         self.transformed_bounds_ = [(-float(one), float(one)) for one in most]
 
-    def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
+    def transform(self, X: Any) -> Floats:
         """Rows in the coordinates of the components."""
         away = self._clamped(X) - self.mean_
         return exact_dot(away * self.feature_scale_, self.components_.T)
@@ -78,11 +72,7 @@ def components(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
-    """Features less their mean, over their deviation; both noisy.
-
-    Guarantee:
-        See `PrivateEstimator`: one release of counts, sums and sums of squares.
-    """
+    """Features less their mean, over their deviation; both noisy."""
 
     bounds: Any = None
 
@@ -93,7 +83,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
         ends = ((end - self.mean_) / self.scale_ for end in self.bounds_)
         self.transformed_bounds_ = [(float(a), float(b)) for a, b in zip(*ends, strict=True)]
 
-    def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
+    def transform(self, X: Any) -> Floats:
         """Scaled features, cut at their bounds; NaN becomes 0, the mean."""
         return (self._clamped(X) - self.mean_) / self.scale_
 
@@ -124,10 +114,8 @@ class ClusterTotals(RowStatistic):
         c = np.rint(self.centres)
         along = np.trunc(chunk.x @ np.rint(self.axes.T * GRID) / GRID)
         nearest = ((c * c).sum(axis=1) - 2 * (along @ c.T)).argmin(axis=1)
-        here = np.eye(len(c))[nearest] * chunk.weight[:, None]
-        most = int(self.radius * chunk.weight.max(initial=1.0))
-        counts = self.counted * here.sum(axis=0)
-        return np.concatenate([counts[:, None], exact_product(here, chunk.x, most)], axis=1)
+        rows = np.column_stack([np.full(len(along), float(self.counted)), chunk.x])
+        return exact_product(np.eye(len(c))[nearest], rows, chunk.weight, self.radius)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -139,7 +127,6 @@ class KMeans(NamedOutputs, ClusterMixin, TransformerMixin, PrivateEstimator):  #
         of the rows that were learned from are not kept: `predict` tells them.
     Edge cases:
         A cluster whose noisy count is small is started again at a random point.
-
     Reference: Su, Cao, Li, Bertino, Jin, Differentially Private K-Means Clustering, 2016.
     """
 
@@ -181,15 +168,15 @@ class KMeans(NamedOutputs, ClusterMixin, TransformerMixin, PrivateEstimator):  #
         mean = np.mean(means, axis=0)
         return centres, mean - mean @ axes.T @ axes
 
-    def predict(self, X: Any) -> Any:  # noqa: N803 - sklearn's
+    def predict(self, X: Any) -> Any:
         """The nearest centre."""
         return self.transform(X).argmin(axis=1)
 
-    def fit_predict(self, X: Any, y: Any = None, *, groups: Any = None) -> Any:  # noqa: N803
+    def fit_predict(self, X: Any, y: Any = None, *, groups: Any = None) -> Any:
         """Fit, then tell the rows' clusters to whoever holds the rows."""
         return self.fit(X, y, groups=groups).predict(X)
 
-    def transform(self, X: Any) -> Floats:  # noqa: N803 - sklearn's
+    def transform(self, X: Any) -> Floats:
         """Distances to the centres, of features scaled by their bounds."""
         away = self._clamped(X)[:, None, :] - self.cluster_centers_
         low, high = self.bounds_

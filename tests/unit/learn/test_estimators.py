@@ -415,6 +415,30 @@ def test_only_classifiers_are_tuned():
         learn.tune([Pipeline(steps)], [[0.5]], [1], epsilon=1, delta=1e-6)
 
 
+def test_a_table_pays_for_its_cells_alone():
+    """The counts of all rows, which no chi-square needs, doubled the variance of its noise."""
+    statistic = learn.ChiSquare(n_categories=3, classes=LABELS)._statistic
+
+    assert (statistic.width, statistic.square) == (8, 1)
+
+
+@pytest.mark.parametrize("name", ["tree", "t", "goodness", "k-means"])
+def test_any_epsilon_however_large_gives_a_fit(name):
+    one = type(ALL[name])(**{**ALL[name].get_params(), "epsilon": 10**5})
+    x, y, _ = people()
+
+    assert one.fit(x[:, :1] if name in TESTS else x, y).guarantee_
+
+
+def test_a_limit_of_rows_without_people_is_refused():
+    """Else each row would be a person, whatever the limit says."""
+    x, y, _ = people()
+    one = clone(SUPERVISED["gaussian bayes"]).set_params(max_rows_per_unit=2)
+
+    with pytest.raises(InputError, match="without groups"):
+        one.fit(x, y)
+
+
 def test_tuning_is_paid_once_whatever_the_number_of_runs():
     x, y, groups = people()
     candidates = [

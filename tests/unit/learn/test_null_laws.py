@@ -59,6 +59,22 @@ def test_tables_of_two_groups_keep_their_level_where_noise_drowns_them():
     assert abs(_size(compare_counts(*told)[1]) - 0.05) < 0.005 + 5 * (0.05 * 0.95 / 12_000) ** 0.5
 
 
+@pytest.mark.parametrize("values", [[0.5, 0.3, 0.2], [0.6, 0.2, 0.1, 0.05, 0.05]])
+def test_tables_of_three_groups_keep_their_level_where_noise_drowns_them(values):
+    told = noisy_table(np.random.default_rng(8), 100, [0.4, 0.3, 0.3], values, 6000, 0.3)
+
+    # Sizes were 0.018 and 0.015 with the law of one direction, and twice the variance of noise.
+    assert abs(_size(compare_counts(*told)[1]) - 0.05) < 0.005 + 5 * (0.05 * 0.95 / 6000) ** 0.5
+
+
+@pytest.mark.parametrize(("rows", "epsilon"), [(100, 1), (30, 3)])
+def test_tables_of_many_cells_are_not_told_apart_where_sampling_and_noise_are_alike(rows, epsilon):
+    told = noisy_table(np.random.default_rng(9), rows, [0.2] * 5, [0.1] * 10, RUNS, epsilon)
+
+    # Sizes were 0.1 where the largest sum was taken as if variances were known.
+    assert _size(compare_counts(*told)[1]) < MOST
+
+
 def test_differences_are_found():
     rng = np.random.default_rng(3)
     means = noisy_moments(rng, "normal", 1000, [0.5, 0.5], 500, 1, shift=0.2)

@@ -7,20 +7,19 @@ import pytest
 
 from discreet.errors import InputError
 from discreet.learn.additive import CurveGradient
-from discreet.learn.binning import BinCounts, equal_bins, fine_cells, private_bins
+from discreet.learn.binning import BinCounts, Tree, equal_bins, fine_cells, private_bins
 from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling, read_bounds
 from discreet.learn.linear_sums import LinkGradient, LogisticCurvature, SecondMoments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import FULL, Chunk, exact_dot, exact_product, rows_of, weights_of
 from discreet.learn.statistical_queries import Expectation
-from discreet.learn.trees import LeafCounts, Tree
 from discreet.learn.unsupervised import ClusterTotals
 
 LOW, HIGH = np.array([-3.0, 0.0, 1e-3]), np.array([3.0, 1e6, 2e-3])
 CENTRE, SCALE = np.array([0.5, 10.0, 1.5e-3]), np.array([1.0, 1e-5, 1e4])
 SCALING = Scaling(LOW, HIGH, CENTRE, SCALE, 1.7)
-BARE = Scaling(LOW, HIGH, CENTRE, SCALE, 2.3, 0.0)
-JOINED = Scaling(LOW, HIGH, CENTRE, SCALE, 1.2, 1.0, free=1)
+BARE = Scaling(LOW, HIGH, CENTRE, SCALE, 2.3, 0)
+JOINED = Scaling(LOW, HIGH, CENTRE, SCALE, 1.2, free=1)
 BINS = equal_bins(LOW, HIGH, [4, 7, 3])
 TREE = Tree(np.array([0, 1, 2]), np.array([2, 3, 1]))
 THETA = np.array([[0.3, -60.0, 1.5, 2.0]])
@@ -61,8 +60,8 @@ CASES = {
     "curvature": (LogisticCurvature(THETA[0], SCALING.radius, SCALING.reach), _scaled),
     "curves": (CurveGradient(CURVES, tuple(BINS.sizes), 1, 0.6), _placed),
     "clusters": (ClusterTotals(CENTRES, AXES, BARE.radius, 700), _bare),
-    "leaves": (LeafCounts((TREE, TREE), 3, BINS), _placed),
-    "leaf bins": (LeafCounts((TREE,), 3, BINS, by_bin=True), _placed),
+    "leaves": (BinCounts(BINS, 3, (TREE, TREE), by_bin=False), _same),
+    "leaf bins": (BinCounts(BINS, 3, (TREE, TREE)), _same),
     "expectation": (Expectation(lambda x, _: x[0] * 7), _same),
 }
 BINARY = {"logistic", "by row", "curvature", "curves"}
@@ -157,7 +156,7 @@ def test_products_are_exact_beyond_what_one_float_sum_holds():
     left = np.full((5000, 1), 2.0**25 - 1)
     exact = 5000 * (2**25 - 1) ** 2
 
-    assert int(exact_product(left, left, 2**50)[0, 0]) == exact
+    assert int(exact_product(left, left, np.ones(5000), 2**50)[0, 0]) == exact
     assert int((left.T @ np.ones((5000, 1)))[0, 0]) == 5000 * (2**25 - 1)
 
 

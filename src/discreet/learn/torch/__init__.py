@@ -5,11 +5,9 @@ from discreet.errors import InputError
 try:
     import torch  # noqa: F401 - to say in one sentence what is missing
 except ImportError:  # pragma: no cover - the tests have it
-    raise InputError(
-        "discreet.learn.torch needs torch",
-        why="it is an extra, so that the rest of the package stays small",
-        fix="pip install 'discreet[torch]'",
-    ) from None
+    why = "it is an extra, so that the rest of the package stays small"
+    what, fix = "discreet.learn.torch needs torch", "pip install 'discreet[torch]'"
+    raise InputError(what, why=why, fix=fix) from None
 
 from discreet.learn.torch.adapters import LowRankLinear, add_adapters, merge_adapters
 from discreet.learn.torch.trainer import Trainer

@@ -35,11 +35,9 @@ class TrainingLedger:
                 file.write(head)
                 _sync(file)
         elif not found.startswith(head):
-            raise InputError(
-                "a checkpoint of another training run",
-                why="its steps were paid for under other parameters",
-                fix="pass the same parameters, or another folder",
-            )
+            why = "its steps were paid for under other parameters"
+            fix = "pass the same parameters, or another folder"
+            raise InputError("a checkpoint of another training run", why=why, fix=fix)
         self._head = len(head)
 
     @property
@@ -78,11 +76,9 @@ class TrainingLedger:
 
     def load(self, device: torch.device) -> dict[str, Any] | None:
         """The last state that was kept."""
-        if self.folder is None or not (self.folder / "state").exists():
+        if self.folder is None or not (file := self.folder / "state").exists():
             return None
-        state: dict[str, Any] = torch.load(
-            self.folder / "state", map_location=device, weights_only=True
-        )
+        state: dict[str, Any] = torch.load(file, map_location=device, weights_only=True)
         return state
 
 

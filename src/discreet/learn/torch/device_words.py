@@ -19,8 +19,7 @@ from torch import Tensor
 from discreet.errors import InvariantBroken
 
 _AT_ONCE: Final = 256
-_WORDS: Final = 8
-"""Words of 64 bits in a block."""
+_WORDS: Final = 8  # words of 64 bits in a block
 
 
 @triton.jit
@@ -105,8 +104,6 @@ def _check(device: torch.device) -> None:
     right = np.frombuffer(cipher.update(bytes(64 * blocks)), np.int32)
     found = _stream(key, blocks, device).view(16, blocks).T.cpu().numpy()
     if not np.array_equal(found.ravel(), right):
-        raise InvariantBroken(
-            "random words of a GPU that are not ChaCha20's",
-            why="its driver or compiler computes something else",
-            fix="train on the CPU, and report the versions of torch and triton",
-        )
+        why = "its driver or compiler computes something else"
+        fix = "train on the CPU, and report the versions of torch and triton"
+        raise InvariantBroken("random words of a GPU that are not ChaCha20's", why=why, fix=fix)

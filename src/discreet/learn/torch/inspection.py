@@ -4,8 +4,8 @@ All questions are asked of made-up rows that have the shape of the real ones, so
 happens for public reasons.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -13,11 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from discreet.errors import DiscreetError, InputError
-from discreet.learn.torch.person_gradients import LayerCall, PersonGradients
+from discreet.learn.torch.person_gradients import LayerCall, PersonGradients, changed
 
-_CLOSE: Final = 1e-3
-"""How near to torch's own gradient ours must be on made-up rows, relatively."""
-
+_CLOSE: Final = 1e-3  # how near to torch's own gradient ours must be on made-up rows, relatively
 _MIXING: Final = (nn.modules.batchnorm._BatchNorm, nn.SyncBatchNorm)  # noqa: SLF001 - all sizes
 _RANDOM: Final = (nn.RReLU, nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
 _DROPOUT: Final = nn.modules.dropout._DropoutNd  # noqa: SLF001 - the public ones share it
@@ -74,11 +72,9 @@ def inspect(
         probe = _made_up(inputs, targets, people * rows, device)
         listener.of(lambda: losses(*probe).sum(), people, rows, precision)
         return listener
-    raise InputError(
-        f"{wrong} cannot be trained person by person",
-        why="a person's gradient is not that of their loss, even when the model is run by person",
-        fix="compute with rows as the first dimension, from layers that are called as modules",
-    )
+    why = "a person's gradient is not that of their loss, even when the model is run by person"
+    fix = "compute with rows as the first dimension, from layers that are called as modules"
+    raise InputError(f"{wrong} cannot be trained person by person", why=why, fix=fix)
 
 
 def units_of(module: nn.Module, name: str = "") -> dict[str, nn.Module]:
@@ -99,65 +95,41 @@ def refuse_layers(model: nn.Module) -> None:
     for name, layer in model.named_modules():
         what = f"{name or 'the model'} ({type(layer).__name__})"
         if isinstance(layer, _MIXING):
-            raise InputError(
-                f"{what} mixes people",
-                why="a batch norm computes each row from all rows, so no person can be clipped",
-                fix="use GroupNorm, LayerNorm or RMSNorm",
-            )
+            why = "a batch norm computes each row from all rows, so no person can be clipped"
+            what, fix = f"{what} mixes people", "use GroupNorm, LayerNorm or RMSNorm"
+            raise InputError(what, why=why, fix=fix)
         if getattr(layer, "track_running_stats", False):
-            raise InputError(
-                f"{what} keeps statistics of the rows",
-                why="they would be part of the model without any noise",
-                fix="pass track_running_stats=False",
-            )
+            what, fix = f"{what} keeps statistics of the rows", "pass track_running_stats=False"
+            raise InputError(what, why="they would be part of the model without any noise", fix=fix)
         if getattr(layer, "max_norm", None) is not None:
-            raise InputError(
-                f"{what} changes what rows look up",
-                why="its table would tell without any noise which of it was looked up",
-                fix="pass max_norm=None",
-            )
+            why = "its table would tell without any noise which of it was looked up"
+            raise InputError(f"{what} changes what rows look up", why=why, fix="pass max_norm=None")
         if isinstance(layer, _RANDOM):
-            raise InputError(
-                f"{what} draws random numbers",
-                why="a person's gradient could not be computed again with the same ones",
-                fix="use a layer without, or Dropout",
-            )
+            why = "a person's gradient could not be computed again with the same ones"
+            what, fix = f"{what} draws random numbers", "use a layer without, or Dropout"
+            raise InputError(what, why=why, fix=fix)
         if isinstance(layer, nn.MultiheadAttention) and not layer.batch_first:
-            raise InputError(
-                f"{what} takes positions before rows",
-                why="people are told apart by the first dimension",
-                fix="pass batch_first=True",
-            )
+            why, fix = "people are told apart by the first dimension", "pass batch_first=True"
+            raise InputError(f"{what} takes positions before rows", why=why, fix=fix)
     trained = [p for p in model.parameters() if p.requires_grad]
     if any(p.dtype in (torch.float16, torch.bfloat16) for p in trained):
-        raise InputError(
-            "trainable parameters of 16 bits",
-            why="their steps would be rounded away",
-            fix="pass model.float(), and precision=torch.bfloat16 to compute in 16 bits",
-        )
+        fix = "pass model.float(), and precision=torch.bfloat16 to compute in 16 bits"
+        what, why = "trainable parameters of 16 bits", "their steps would be rounded away"
+        raise InputError(what, why=why, fix=fix)
     if not trained:
-        raise InputError(
-            "a model without trainable parameters",
-            why="there is nothing to learn",
-            fix="set requires_grad on some",
-        )
+        what = "a model without trainable parameters"
+        raise InputError(what, why="there is nothing to learn", fix="set requires_grad on some")
 
 
-@contextmanager
-def _no_dropout(model: nn.Module) -> Iterator[None]:
+def _no_dropout(model: nn.Module) -> AbstractContextManager[None]:
     """Turn dropout off; layers that hide it inside are still refused, by name, as they are run."""
-    found: list[tuple[nn.Module, str, Any]] = [
-        (one, "training", False) for one in model.modules() if isinstance(one, _DROPOUT)
-    ]
-    found += [(one, "dropout", 0.0) for one in model.modules() if isinstance(one, _DROP_INSIDE)]
-    before = [getattr(one, name) for one, name, _ in found]
-    for one, name, off in found:
-        setattr(one, name, off)
-    try:
-        yield
-    finally:
-        for (one, name, _), value in zip(found, before, strict=True):
-            setattr(one, name, value)
+    kinds = (_DROPOUT, "training", False), (_DROP_INSIDE, "dropout", 0.0)
+    return changed(
+        (one, name, off)
+        for kind, name, off in kinds
+        for one in model.modules()
+        if isinstance(one, kind)
+    )
 
 
 Probe = tuple[tuple[Tensor, ...], Tensor | None]
@@ -166,22 +138,20 @@ Probe = tuple[tuple[Tensor, ...], Tensor | None]
 def _made_up(
     inputs: tuple[Tensor, ...], targets: Tensor | None, rows: int, device: torch.device
 ) -> Probe:
-    made = tuple(_numbers(one, rows).to(device) for one in inputs)
-    return made, None if targets is None else _numbers(targets, rows).to(device)
+    def numbers(like: Tensor) -> Tensor:
+        shape = torch.Size((rows, *like.shape[1:]))
+        count = torch.arange(shape.numel())
+        waves = torch.sin(1.7 * count.double() + 0.3)  # of no period, so that rows differ
+        made = waves if like.is_floating_point() else waves > 0
+        return made.to(device, like.dtype).reshape(shape)
 
-
-def _numbers(like: Tensor, rows: int) -> Tensor:
-    shape = torch.Size((rows, *like.shape[1:]))
-    count = torch.arange(shape.numel())
-    waves = torch.sin(1.7 * count.double() + 0.3)  # of no period, so that rows differ
-    made = waves if like.is_floating_point() else waves > 0
-    return made.to(like.dtype).reshape(shape)
+    return _mapped(numbers, (inputs, targets))
 
 
 def _second_row(one: Tensor, times: int) -> Tensor:
-    changed = one.clone()
-    changed[1] = one[1] * times if one.is_floating_point() else one[1] == 0
-    return changed
+    other = one.clone()
+    other[1] = one[1] * times if one.is_floating_point() else one[1] == 0
+    return other
 
 
 def _check_rows(model: nn.Module, losses: Losses, probe: Probe) -> None:
@@ -201,11 +171,8 @@ def _check_rows(model: nn.Module, losses: Losses, probe: Probe) -> None:
         )
     for name, one in model.named_buffers():
         if not torch.equal(one, before[name]):
-            raise InputError(
-                f"the buffer {name} that changes",
-                why="it would keep what it saw without any noise",
-                fix="remove it from the layer",
-            )
+            why, fix = "it would keep what it saw without any noise", "remove it from the layer"
+            raise InputError(f"the buffer {name} that changes", why=why, fix=fix)
 
 
 def _mixes(losses: Losses, probe: Probe, close: float) -> bool:
@@ -214,13 +181,13 @@ def _mixes(losses: Losses, probe: Probe, close: float) -> bool:
     As little as `close` of a loss is none.
     """
 
-    def others(change: Callable[[Tensor], Tensor]) -> Tensor:
+    def others(change: Callable[[Tensor], Tensor] = torch.clone) -> Tensor:
         with torch.no_grad():
             return losses(*_mapped(change, probe))[::2]
 
-    first, again = (others(lambda one: one) for _ in range(2))
+    first = others()
     told = [others(partial(_second_row, times=times)) for times in (0, 8, -8)]
-    told += [again, others(lambda one: one.flip(0)).flip(0)]
+    told += [others(), others(lambda one: one.flip(0)).flip(0)]
     return not all(
         torch.allclose(first, one, rtol=close, atol=close / 100, equal_nan=True) for one in told
     )
@@ -285,11 +252,10 @@ def _differs(listener: PersonGradients, losses: Losses, probe: Probe) -> str:
 
 def _differs_exactly(listener: PersonGradients, losses: Losses, probe: Probe) -> str:
     """The same, and in doubles: of gradients that nearly vanish, floats keep rounding alone."""
-    if wrong := _differs(listener, losses, probe):
-        with (
-            suppress(RuntimeError, TypeError, DiscreetError),
-            _in_double(listener.model),
-        ):  # where it can run
+    wrong = _differs(listener, losses, probe)
+    where_it_runs = suppress(RuntimeError, TypeError, DiscreetError)
+    if wrong:
+        with where_it_runs, _in_double(listener.model):
             return _differs(listener, losses, _mapped(_doubled, probe))
     return wrong
 
@@ -303,15 +269,7 @@ def _doubled(one: Tensor) -> Tensor:
     return one.double() if one.is_floating_point() else one
 
 
-@contextmanager
-def _in_double(model: nn.Module) -> Iterator[None]:
+def _in_double(model: nn.Module) -> AbstractContextManager[None]:
     """A model of doubles for a while; afterwards it has its own numbers again."""
-    held = [one for one in (*model.parameters(), *model.buffers()) if one.is_floating_point()]
-    before = [one.data for one in held]
-    try:
-        for one in held:
-            one.data = one.data.double()
-        yield
-    finally:
-        for one, data in zip(held, before, strict=True):
-            one.data = data
+    held = (*model.parameters(), *model.buffers())
+    return changed((one, "data", one.data.double()) for one in held if one.is_floating_point())

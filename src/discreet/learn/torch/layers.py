@@ -16,7 +16,7 @@ norms); Bu, Wang, Zha, Karypis 2023 (book-keeping: one backward pass).
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -34,9 +34,8 @@ _LOST: Final = 2.0**-17
 _TINY: Final = 2.0**-80
 """Squares of float32 that sum up to less may have vanished: the largest norm is taken."""
 
-_ALIGNED: Final = 8
-"""Numbers of 16 bits in what a GPU's matrix units read at once."""
-
+_SHORT: Final = torch.float16, torch.bfloat16
+_ALIGNED: Final = 8  # numbers of 16 bits in what a GPU's matrix units read at once
 _SMALL_CONVOLUTION: Final = 1 << 22
 """Products of one person below which a convolution is batched rather than looped on a CPU."""
 
@@ -82,7 +81,7 @@ class PersonMatrix(PersonGradient):
     def weighted_sum(self, weights: Tensor) -> Tensor:
         """A vector times a matrix."""
         flat, shape = self.grads.flatten(1), self.grads.shape[1:]
-        if flat.dtype in (torch.float16, torch.bfloat16):
+        if flat.dtype in _SHORT:
             return _product(weights[None].to(flat.dtype), flat).view(shape)
         return torch.mv(flat.T, weights.to(flat.dtype)).view(shape)
 
@@ -161,21 +160,17 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
 
     A sum over people would lose digits otherwise, and inner products of positions cancel.
     """
-    several = left.dim() == 3
-    if left.dtype not in (torch.float16, torch.bfloat16):
+    if left.dtype not in _SHORT:
         return left @ right
-    if left.is_cuda and several:
-        return torch.bmm(left, right, out_dtype=torch.float32)
-    if left.is_cuda:
-        return torch.mm(left, right, out_dtype=torch.float32)
-    return left.float() @ right.float()
+    if not left.is_cuda:
+        return left.float() @ right.float()
+    return (torch.bmm if left.dim() == 3 else torch.mm)(left, right, out_dtype=torch.float32)
 
 
 def _aligned(one: Tensor) -> Tensor:
     """Pad columns to a multiple that GPU matrix units want: five times faster for odd ones."""
-    missing = -one.shape[-1] % _ALIGNED
-    low = one.dtype in (torch.float16, torch.bfloat16)
-    return functional.pad(one, (0, missing)) if one.is_cuda and low and missing else one
+    missing = -one.shape[-1] % _ALIGNED if one.is_cuda and one.dtype in _SHORT else 0
+    return functional.pad(one, (0, missing)) if missing else one
 
 
 def _trace(products: Tensor) -> Tensor:
@@ -234,11 +229,8 @@ def _convolution(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
     weight = layer.weight.to(g.dtype)
 
     def alone(inputs: Tensor, slopes: Tensor) -> Tensor:
-        both = torch.ops.aten.convolution_backward(
-            slopes, inputs, weight, None, *shape, [False, True, False]
-        )
-        answer: Tensor = both[1]
-        return answer
+        given, asked = (slopes, inputs, weight, None, *shape), [False, True, False]
+        return cast("Tensor", torch.ops.aten.convolution_backward(*given, asked)[1])
 
     xs, gs = (one.reshape(people, -1, *one.shape[1:]) for one in (x.to(g.dtype), g))
     work = layer.weight.numel() * g.shape[2:].numel() * xs.shape[1]
@@ -255,17 +247,14 @@ def _convolution(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
 def _normalisation(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
     """Layers that normalise each row by itself, then scale and shift."""
     x, g = x.float(), g.float()
+    places, spread = (people, -1, *getattr(layer, "normalized_shape", ())), [1]
     if isinstance(layer, nn.GroupNorm):
         plain = functional.group_norm(x, layer.num_groups, None, None, layer.eps)
-        places: tuple[int, ...] = (people, -1, layer.num_channels, g.shape[2:].numel())
-        spread: tuple[int, ...] = (1, 3)
+        places, spread = (*places, layer.num_channels, g.shape[2:].numel()), [1, 3]
+    elif isinstance(layer, nn.LayerNorm):
+        plain = functional.layer_norm(x, layer.normalized_shape, None, None, layer.eps)
     else:
-        if isinstance(layer, nn.LayerNorm):
-            plain = functional.layer_norm(x, layer.normalized_shape, None, None, layer.eps)
-        else:
-            plain = functional.rms_norm(x, layer.normalized_shape, None, layer.eps)
-        places = (people, -1, *layer.normalized_shape)
-        spread = (1,)
+        plain = functional.rms_norm(x, layer.normalized_shape, None, layer.eps)
     found: Found = {"weight": PersonMatrix((g * plain).reshape(places).sum(spread))}
     if getattr(layer, "bias", None) is not None:
         found["bias"] = PersonMatrix(g.reshape(places).sum(spread))
@@ -277,23 +266,17 @@ Rule = Callable[[Any, Tensor, Tensor, int], Found]
 RULES: Final[dict[type[nn.Module], Rule]] = {
     nn.Linear: linear_rule,
     nn.Embedding: _embedding,
-    nn.Conv1d: _convolution,
-    nn.Conv2d: _convolution,
-    nn.Conv3d: _convolution,
-    nn.LayerNorm: _normalisation,
-    nn.RMSNorm: _normalisation,
-    nn.GroupNorm: _normalisation,
+    **dict.fromkeys((nn.Conv1d, nn.Conv2d, nn.Conv3d), _convolution),
+    **dict.fromkeys((nn.LayerNorm, nn.RMSNorm, nn.GroupNorm), _normalisation),
 }
 """Layers with a rule of their own; subclasses may compute something else and have none."""
 
 
 def rule_of(layer: nn.Module) -> Rule | None:
     """The rule of a layer, where it computes what the rule says."""
-    rule = RULES.get(type(layer))
-    plain = getattr(layer, "weight", None) is not None and "weight" in layer._parameters  # noqa: SLF001 - a parametrised weight is no parameter
+    plain = layer._parameters.get("weight") is not None  # noqa: SLF001 - a parametrised weight is no parameter
     if isinstance(layer, nn.modules.conv._ConvNd):  # noqa: SLF001 - torch names no public base
         plain = plain and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
     if isinstance(layer, nn.Embedding):
-        plain = plain and layer.max_norm is None and not layer.scale_grad_by_freq
-        plain = plain and not layer.sparse
-    return rule if plain else None
+        plain = plain and not (layer.max_norm or layer.scale_grad_by_freq or layer.sparse)
+    return RULES.get(type(layer)) if plain else None

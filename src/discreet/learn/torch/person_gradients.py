@@ -6,7 +6,7 @@ module that owns parameters is run again for each person under `torch.vmap`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +20,19 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from discreet.errors import InputError, InvariantBroken
 from discreet.learn.torch.layers import Found, PersonGradient, PersonMatrix, linear_rule, rule_of
+
+
+@contextmanager
+def changed(attributes: Iterable[tuple[object, str, Any]]) -> Iterator[None]:
+    """Objects with other values of some attributes for a while."""
+    before = [(one, name, getattr(one, name), value) for one, name, value in attributes]
+    try:
+        for one, name, _, value in before:
+            setattr(one, name, value)
+        yield
+    finally:
+        for one, name, value, _ in before:
+            setattr(one, name, value)
 
 
 class _Joined(torch.autograd.Function):
@@ -128,11 +141,10 @@ class PersonGradients:
         places: list[tuple[slice, PersonGradient]] = []
         if parts:
             places.append((slice(0, at), PersonMatrix(torch.cat(parts, 1))))
-        for name, one in self.parameters.items():
-            if name not in small:
-                if name in found:
-                    places.append((slice(at, at + one.numel()), found[name]))
-                at += one.numel()
+        for name, one in list(self.parameters.items())[len(small) :]:
+            if name in found:
+                places.append((slice(at, at + one.numel()), found[name]))
+            at += one.numel()
         return places
 
     @contextmanager
@@ -152,11 +164,10 @@ class PersonGradients:
         ]
         for name, unit in attentions:
             unit.forward = self._attention(name, unit)  # type: ignore[method-assign]
-        for one in self.parameters.values():
-            one.requires_grad = False
+        quiet = [(one, "requires_grad", False) for one in self.parameters.values()]
         self._open = True
         try:
-            with torch.enable_grad():
+            with torch.enable_grad(), changed(quiet):
                 yield
         finally:
             self._open = False
@@ -164,12 +175,9 @@ class PersonGradients:
                 del unit.forward
             for hook in hooks:
                 hook.remove()
-            for one in self.parameters.values():
-                one.requires_grad = True
 
     def _expand(self, unit: nn.Module, args: tuple[Any, ...]) -> Any:
         """Places that all rows share (positions, say), written down for each row."""
-        del unit
         places = args[0]
         lead = places if places.dim() > 1 and places.shape[0] == 1 else places[None]
         return (lead.expand(self._rows, *lead.shape[1:]), *args[1:])

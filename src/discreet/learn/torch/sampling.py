@@ -17,12 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from discreet.errors import InputError
-from discreet.learn.rows import person_codes
+from discreet.learn.rows import codes_of
 from discreet.noise import below, bernoulli
 
-_TOSSED: Final = 1 << 12
-"""Coins are tossed for so many people at a time, whether they exist or not."""
+_TOSSED: Final = 1 << 12  # coins are tossed for so many people at a time, whether they exist or not
 
 
 @dataclass(frozen=True)
@@ -75,16 +73,7 @@ class PeopleSampler:
         seats: NDArray[Any] | None = None,
     ) -> None:
         self.inputs, self.targets, self.rows, self.at_once = inputs, targets, rows, at_once
-        count = len(inputs[0])
-        codes = np.arange(count) if people is None else person_codes(people)
-        if len(codes) != count or any(
-            len(one) != count for one in (*inputs, *([] if targets is None else [targets]))
-        ):
-            raise InputError(
-                "inputs, targets and people differ in length",
-                why="each row has one of each",
-                fix="pass one a row",
-            )
+        codes = codes_of(people, *inputs, *([] if targets is None else [targets]))
         self.order = np.argsort(codes, kind="stable")
         self.counts = np.bincount(codes)
         self.starts = np.concatenate([[0], np.cumsum(self.counts)])

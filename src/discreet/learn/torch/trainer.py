@@ -41,8 +41,7 @@ _NUMBERS: Final = {"cpu": 1 << 26, "cuda": 1 << 32}
 """How many numbers of instantiated gradients a device holds."""
 
 _SHOWN: Final = 20
-_RECORDED: Final = 64
-"""How often a run is recorded elsewhere, at least."""
+_RECORDED: Final = 64  # how often a run is recorded elsewhere, at least
 
 
 class Trainer:
@@ -59,12 +58,11 @@ class Trainer:
         One person more or less with all their rows: `groups` in `fit`; each row is a person
         without. `people`, about how many there are, is a public number.
     Why:
-        Noise meets whole numbers on a public grid (`GradientGrid`) and is exact (`GradientNoise`).
-        What a person moves those whole numbers by is *proved* with `exact=True`, given that their
-        own gradient does not depend on others in the batch: each clipped gradient is rounded to the
-        grid and whole numbers are added up. Without, sums of floats are rounded once, and what
-        floats may differ by on neighbours is *argued* to be below 2^-11 of the clip, which the
-        sensitivity includes. See docs/how-to/training.md.
+        Noise on a public grid (`GradientGrid`) is exact (`GradientNoise`). What a person moves the
+        sum by is *proved* with `exact=True`, given that their own gradient does not depend on
+        others in the batch: each clipped gradient is rounded to the grid before the sum. Without,
+        sums of floats are rounded once, and what floats may differ by on neighbours is *argued* to
+        be below 2^-11 of the clip, which the sensitivity includes. See docs/how-to/training.md.
     Edge cases:
         An empty sample is noise alone. A person whose gradient is not finite, or on whose rows the
         model or the loss fails, adds nothing (on a GPU torch may not survive the latter). Layers
@@ -94,11 +92,9 @@ class Trainer:
         progress: bool = False,
     ) -> None:
         if people is None:
-            raise InputError(
-                "people is missing",
-                why="counted from the data, it would give away who is in it",
-                fix="pass people=, about how many there are, as a public or a noisy number",
-            )
+            why = "counted from the data, it would give away who is in it"
+            fix = "pass people=, about how many there are, as a public or a noisy number"
+            raise InputError("people is missing", why=why, fix=fix)
         self.plan = NoisePlan(epsilon, delta, people, batch, epochs, band)  # type: ignore[arg-type] # read there
         refuse_layers(model)
         self.model, self.loss = model, _one_a_row(loss)
@@ -130,11 +126,8 @@ class Trainer:
                 "clip is below 2^-40", why="squares of float32 vanish", fix="scale the loss"
             )
         if isinstance(self.optimizer, torch.optim.LBFGS):
-            raise InputError(
-                "an optimizer that asks for the loss again",
-                why="a step releases one gradient",
-                fix="use Adam or SGD",
-            )
+            what = "an optimizer that asks for the loss again"
+            raise InputError(what, why="a step releases one gradient", fix="use Adam or SGD")
         if exact and precision is not torch.float32:
             raise InputError("exact low precision", why="it is neither", fix="choose one")
 
@@ -149,35 +142,20 @@ class Trainer:
         """The composed guarantee of all steps that were begun."""
         return self.plan.guarantee(self._ledger.spent)
 
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:  # noqa: N803 - sklearn's
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Train on rows; `X` is a tensor or a tuple of tensors, `groups` names people."""
         inputs, targets, gradients = self.check(X, y)
         self.open(self.checkpoint)
         seats = self._resume()
-        sampler = PeopleSampler(
-            inputs,
-            targets,
-            groups,
-            rows=self.rows,
-            at_once=self.at_once,
-            places=self.plan.band,
-            seats=seats,
-        )
-        self._train(sampler, gradients)
+        told = {"rows": self.rows, "at_once": self.at_once, "places": self.plan.band}
+        self._train(PeopleSampler(inputs, targets, groups, seats=seats, **told), gradients)
         return self
 
-    def check(
-        self,
-        X: Any,  # noqa: N803 - sklearn's
-        y: Any,
-    ) -> tuple[tuple[Tensor, ...], Tensor | None, PersonGradients]:
+    def check(self, X: Any, y: Any) -> tuple[tuple[Tensor, ...], Tensor | None, PersonGradients]:
         """Refuse a trainer that was fitted, and a model that rows of this shape do not suit."""
         if self._step or (self.checkpoint is None and self._ledger.spent):
-            raise InputError(
-                "a trainer that was fitted",
-                why="another fit would spend again",
-                fix="make a new trainer, and count both",
-            )
+            what, why = "a trainer that was fitted", "another fit would spend again"
+            raise InputError(what, why=why, fix="make a new trainer, and count both")
         inputs = tuple(map(_tensor, X)) if isinstance(X, tuple) else (_tensor(X),)
         targets = None if y is None else _tensor(y)
         self.model.train()
@@ -210,12 +188,9 @@ class Trainer:
                     self._record(self._recorded)
                 taken = self._ledger.charge()
                 if taken > self.plan.steps or (self.plan.band > 1 and taken > self._step + 1):
+                    why, fix = "another run in the same folder took it", "use its model"
                     raise BudgetError(
-                        "one step more than planned",
-                        why="another run in the same folder took it",
-                        fix="use its model",
-                        asked=1.0,
-                        left=0.0,
+                        "one step more than planned", why=why, fix=fix, asked=1, left=0
                     )
                 self._take_step(sampler, gradients)
                 self._step += 1
@@ -269,10 +244,8 @@ class Trainer:
         if drop:
             found = [(at, one.without(lost)) for at, one in found]
             norms = norms.masked_fill(lost, 0)
-        clip = float(self.grid.clip)
-        weights = clip / norms.clamp(min=clip)
-        weights = weights if self.precision is torch.float32 else weights * _LOW
-        scale = 2.0**-self.grid.exponent
+        clip, scale = float(self.grid.clip), 2.0**-self.grid.exponent
+        weights = clip / norms.clamp(min=clip) * (1 if self.precision is torch.float32 else _LOW)
         for at, one in found:
             if self.exact:
                 each = one.instantiated().grads.flatten(1).double()
@@ -315,27 +288,24 @@ class Trainer:
         out = self.model(*inputs)
         each = self.loss(out) if targets is None else self.loss(out, targets)
         if each.dim() < 1 or len(each) != len(inputs[0]):
-            raise InputError(
-                "a loss that is not one a row",
-                why="a person's gradient is that of their own rows",
-                fix='pass a loss with reduction="none"',
-            )
+            what, fix = "a loss that is not one a row", 'pass a loss with reduction="none"'
+            raise InputError(what, why="a person's gradient is that of their own rows", fix=fix)
         return each.flatten(1).mean(1) if each.dim() > 1 else each
 
     def _release(self, sums: Tensor) -> Tensor:
         """Noisy sums; with a band, of sums joined with earlier ones, taken apart again."""
-        factors = self.plan.coefficients.tolist()
-        if len(factors) == 1:
+        first, *factors = self.plan.coefficients.tolist()
+        if not factors:
             return self.noise.release(sums).double()
-        joined = sums * factors[0]
-        for factor, earlier in zip(factors[1:], self._sums, strict=False):
+        joined = sums * first
+        for factor, earlier in zip(factors, self._sums, strict=False):
             joined += factor * earlier
         told = self.noise.release(joined).double()
-        for factor, earlier in zip(factors[1:], self._told, strict=False):
+        for factor, earlier in zip(factors, self._told, strict=False):
             told -= factor * earlier
-        told /= factors[0]
-        self._sums = [sums, *self._sums][: len(factors) - 1]
-        self._told = [told.clone(), *self._told][: len(factors) - 1]
+        told /= first
+        self._sums = [sums, *self._sums][: len(factors)]
+        self._told = [told.clone(), *self._told][: len(factors)]
         return told
 
     def _autocast(self) -> AbstractContextManager[Any]:
@@ -362,39 +332,32 @@ class Trainer:
         return [re.sub(r"0x[0-9a-fA-F]+", "", str(one)) for one in told]
 
     def _state(self, seats: NDArray[Any]) -> dict[str, Any]:
-        return {
-            "step": self._step,
-            "spent": self._ledger.spent,
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "schedule": None if self.schedule is None else self.schedule.state_dict(),
-            "seats": torch.tensor(seats if self.plan.band > 1 else []),  # as many as people
-            "sums": self._sums,
-            "told": self._told,
-        }
+        here = {"step": self._step, "spent": self._ledger.spent, "sums": self._sums}
+        here["seats"] = torch.tensor(seats if self.plan.band > 1 else [])  # as many as people
+        parts = {name: one.state_dict() for name, one in self._parts()}
+        return {**here, "told": self._told, **parts}
+
+    def _parts(self) -> list[tuple[str, Any]]:
+        """What has a state of its own."""
+        kept = ("model", self.model), ("optimizer", self.optimizer), ("schedule", self.schedule)
+        return [one for one in kept if one[1] is not None]
 
     def _resume(self) -> NDArray[Any] | None:
         """Go on from a state that was kept; the seats that people have in it."""
         state = self._ledger.load(self.device)
         saved = 0 if state is None else state["spent"]
         if self._ledger.spent < saved:
-            raise InputError(
-                "a state with more steps than its ledger",
-                why="steps that were paid for are missing there",
-                fix="put the ledger back, or start anew in another folder",
-            )
+            why = "steps that were paid for are missing there"
+            fix = "put the ledger back, or start anew in another folder"
+            raise InputError("a state with more steps than its ledger", why=why, fix=fix)
         if self.plan.band > 1 and self._ledger.spent > saved:
-            raise InputError(
-                "a run with banded noise that lost a step",
-                why="a person could take part more often than the band allows",
-                fix="pass every=1, and start anew in another folder",
-            )
+            why = "a person could take part more often than the band allows"
+            fix = "pass every=1, and start anew in another folder"
+            raise InputError("a run with banded noise that lost a step", why=why, fix=fix)
         if state is None:
             return None
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        if self.schedule is not None:
-            self.schedule.load_state_dict(state["schedule"])
+        for name, one in self._parts():
+            one.load_state_dict(state[name])
         self._step, self._sums, self._told = state["step"], state["sums"], state["told"]
         return np.asarray(state["seats"].cpu()) if self.plan.band > 1 else None
 
@@ -440,9 +403,7 @@ def _tensor(data: Any) -> Tensor:
     except ValueError:  # rows of several lengths, or a dataset
         array = np.asarray(None)
     if array.dtype.kind not in "biuf":
-        raise InputError(
-            "rows or targets that are no numbers",
-            why="a tensor holds numbers, as many a row",
-            fix="pass numbers, labels as 0, 1, ...; of a TensorDataset the parts of its .tensors",
-        )
+        fix = "pass numbers, labels as 0, 1, ...; of a TensorDataset the parts of its .tensors"
+        what, why = "rows or targets that are no numbers", "a tensor holds numbers, as many a row"
+        raise InputError(what, why=why, fix=fix)
     return torch.from_numpy(array.astype(np.float32) if array.dtype == np.float64 else array)

@@ -32,6 +32,7 @@ from discreet.curator.orders.planned_orders import (
 from discreet.engines.engine import Engine
 from discreet.engines.timing import Deadline
 from discreet.errors import InputError
+from discreet.mechanisms.grid import compact
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema, Table
@@ -48,9 +49,7 @@ _FEATURES: Final = 500
 _PASSES: Final = 20
 """How many times a question's work a fit is reckoned to be, for each of its features at most."""
 
-_FORM: Final = 5
-"""Of the sums that fits are made of: another version's are not read as this one's."""
-
+_FORM: Final = 6  # of the sums that fits are made of: another version's are not read as this one's
 _DEFAULTS: Final = {"epsilon": "1", "delta": "1/1000000"}
 
 
@@ -295,11 +294,8 @@ def _complete_target(params: dict[str, Any], kind: Any, table: Table, target: An
     elif kind._TARGET != "none" and not (  # noqa: SLF001 - own
         getattr(kind, "_ALONE", False) and params.get("classes") is None
     ):
-        raise InputError(
-            "a fit has no target",
-            why="it learns to predict one, or compares its groups",
-            fix="say target=, of a test by=",
-        )
+        why = "it learns to predict one, or compares its groups"
+        raise InputError("a fit has no target", why=why, fix="say target=, of a test by=")
 
 
 def _check_classes(classes: Any, kind: Kind) -> None:
@@ -310,19 +306,14 @@ def _check_classes(classes: Any, kind: Kind) -> None:
         for one in classes
     ):
         return
-    raise InputError(
-        "classes of another kind than the target",
-        why=f"it is {kind.value}",
-        fix="list values that the column has",
-    )
+    what = "classes of another kind than the target"
+    raise InputError(what, why=f"it is {kind.value}", fix="list values that the column has")
 
 
 def _not_a_number(what: str) -> InputError:
-    return InputError(
-        f"{what} that is text",
-        why="texts are no numbers, and a fit must not fail where one cannot be read as one",
-        fix="describe the column with Keys, or pay for a list of its values with curator.profile",
-    )
+    why = "texts are no numbers, and a fit must not fail where one cannot be read as one"
+    fix = "describe the column with Keys, or pay for a list of its values with curator.profile"
+    return InputError(f"{what} that is text", why=why, fix=fix)
 
 
 def feature_ends(of: Type) -> tuple[float, float]:
@@ -385,13 +376,9 @@ def _price(spec: Mapping[str, Any]) -> Price:
 
 def _model(spec: Mapping[str, Any], tape: Sequence[Any], about: Neighbours) -> FittedModel:
     paid = GDP.of_square(_plan(spec).mu_squared, neighbours=about)
-    told = tuple(np.array(one, dtype=np.int64 if _fits(one) else object) for one in tape)
+    told = tuple(compact(np.array(one, dtype=object)) for one in tape)
     costs = (Cost("sums over rows", "Gaussian", paid),)
     return FittedModel(spec, told, _price(spec), paid, costs)
-
-
-def _fits(numbers: Sequence[int]) -> bool:
-    return all(-(1 << 63) <= one < 1 << 63 for one in numbers)
 
 
 def _attributes(one: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.engines.engine import Session
-from discreet.learn.binning import BinCounts, FeatureBins
+from discreet.learn.binning import BinCounts, FeatureBins, Tree
 from discreet.learn.design import (
     BELOW,
     GRID,
@@ -27,17 +27,13 @@ from discreet.learn.design import (
 )
 from discreet.learn.linear_sums import SecondMoments
 from discreet.learn.noisy_sums import RowStatistic
-from discreet.learn.trees import LeafCounts, Tree
 from discreet.plan.expressions import Function
 from discreet.plan.kinds import INT64, Kind
 from discreet.sql.writer.dialect import Dialect, saturated
 from discreet.sql.writer.integers import rounded
 
-_COLUMNS: Final = 1600
-"""Columns of one SELECT at most."""
-
-_EXACT: Final = 1 << 53
-"""Sums of whole numbers as doubles are exact below this, in any order."""
+_COLUMNS: Final = 1600  # columns of one SELECT at most
+_EXACT: Final = 1 << 53  # sums of whole numbers as doubles are exact below this, in any order
 
 Totals = NDArray[np.int64]
 
@@ -78,7 +74,7 @@ class FitTotals:
 
     @totals.register
     def _(self, one: FeatureTotals) -> Totals | None:
-        here = self if one.labels is None else replace(self, known=True)
+        here = self._by_label(one.labels)
         rows, names = here._on_grid(unit(one.low, one.high))  # noqa: SLF001 - its own
         return self._sums(rows, self._with_squares(names), GRID, one.labels)
 
@@ -100,9 +96,7 @@ class FitTotals:
         squares = [self.dialect.whole(Function.FLOOR, f"({z} * {z} * {share})") for z in names]
         return [self.dialect.double(GRID), *names, *squares]
 
-    def _sums(
-        self, rows: str, parts: Sequence[str], most: int, labels: int | None = None
-    ) -> Totals | None:
+    def _sums(self, rows: str, parts: Sequence[str], most: int, labels: int = 1) -> Totals | None:
         """Weighted sums of whole numbers of at most `most`, perhaps by label.
 
         Rows of one label and one weight are summed as doubles, exact below 2^53: engines are
@@ -110,14 +104,14 @@ class FitTotals:
         """
         if len(parts) > _COLUMNS:
             return None
-        keys = ["y" if labels else "0", "w" if self.weight else "1"]
+        keys = ["y" if labels > 1 else "0", "w" if self.weight else "1"]
         plain = [f"SUM({one})" for one in parts]
         found = self._grouped(rows, keys, plain)
         if any(count * most >= _EXACT for _, _, count, *_ in found):
             wide = [self.dialect.sum(self.dialect.nearest(one)) for one in parts]
             whole = [saturated(one, self.dialect) for one in wide]
             found = self._grouped(rows, keys, whole)
-        total = np.zeros((labels or 1, len(parts)), dtype=object)
+        total = np.zeros((labels, len(parts)), dtype=object)
         for label, weight, _, *sums in found:
             total[label] += weight * np.array([int(one or 0) for one in sums], dtype=object)
         return np.clip(total.ravel(), *INT64).astype(np.int64)
@@ -146,25 +140,15 @@ class FitTotals:
 
     @totals.register
     def _(self, one: BinCounts) -> Totals | None:
-        many = sum(one.bins.sizes) + 1
-        first = f"y * {many}" if one.labels > 1 else "0"
-        parts = [
-            (self._select([f"{first} + {code} AS k", "w"], rows), int(start))
-            for start, (code, rows) in zip(one.bins.starts, self._codes(one.bins), strict=True)
-        ]
-        labels = self._select([f"{first} AS k", "w"], self._labelled())
-        return self._counts([*parts, (labels, many - 1)], one.width)
-
-    @totals.register
-    def _(self, one: LeafCounts) -> Totals | None:
-        inner, named = sum(one.codes.sizes) if one.by_bin else 1, self._named_features()
-        codes = self._codes(one.codes, named) if one.by_bin else [("0", self._labelled(named))]
-        size, parts = one.width // len(one.trees), []
-        for at, tree in enumerate(one.trees):
-            leaf = self._leaf(tree, one.codes, 0)
-            for begin, (code, rows) in zip(one.codes.starts, codes, strict=False):
-                place = f"(({leaf}) * {inner} + {int(begin)} + {code}) * {one.labels} + y"
-                parts.append((self._select([f"{place} AS k", "w"], rows), at * size))
+        asked = self._named_features() if one.trees[0].depth else []
+        codes = self._by_label(one.labels)._codes(one, asked)  # noqa: SLF001 - its own
+        label, begin, parts = "y" if one.labels > 1 else "0", 0, []
+        for tree in one.trees:
+            leaf = self._leaf(tree, one.bins, 0)
+            for size, (code, rows) in zip(one.sizes, codes, strict=True):
+                place = f"(({leaf}) * {size} + {code}) * {one.labels} + {label}"
+                parts.append((self._select([f"{place} AS k", "w"], rows), begin))
+                begin += size * one.cells
         return self._counts(parts, one.width)
 
     def _counts(self, parts: Iterable[tuple[str, int]], width: int) -> Totals:
@@ -181,17 +165,17 @@ class FitTotals:
 
     # --- rows -----------------------------------------------------------------------------------
 
-    def _rows(self, columns: Iterable[str]) -> str:
-        """Rows with their weight and these columns; without those that count nowhere."""
-        one = self.dialect.literal(1, Kind.INTEGER)
-        text = f"SELECT {', '.join([*columns, f'{self.weight or one} AS w'])} FROM {self.source}"
-        return f"{text} WHERE {self.target} IS NOT NULL" if self.known else text
+    def _by_label(self, labels: int) -> "FitTotals":
+        """Of several labels, the rows that have one."""
+        return replace(self, known=self.known or labels > 1)
 
-    def _labelled(self, columns: Iterable[str] = ()) -> str:
-        """Rows that have a label, where there are labels, and their code."""
-        y = "0" if self.target is None else self.dialect.nearest(self.target)
-        here = replace(self, known=self.target is not None)
-        return here._rows([*columns, f"{y} AS y"])  # noqa: SLF001 - its own
+    def _rows(self, columns: Iterable[str]) -> str:
+        """Rows with their weight and these columns; with their target, where it has to be known."""
+        shown = [*columns, f"{self.weight or self.dialect.literal(1, Kind.INTEGER)} AS w"]
+        if self.target is None or not self.known:
+            return f"SELECT {', '.join(shown)} FROM {self.source}"
+        shown.append(f"{self.dialect.nearest(self.target)} AS y")
+        return f"SELECT {', '.join(shown)} FROM {self.source} WHERE {self.target} IS NOT NULL"
 
     def _named_features(self) -> list[str]:
         return [f"{text} AS c{i}" for i, text in enumerate(self.features)]
@@ -204,9 +188,8 @@ class FitTotals:
         parts = zip(*(vars(columns)[name].tolist() for name in _GRID_FIELDS), strict=True)
         texts = [f"{self._rounded(i, *one)} AS z{i}" for i, one in enumerate(parts)]
         names = [f"z{i}" for i in range(len(texts))]
-        rows = self._labelled if self.known else self._rows
-        inner, kept = rows(self._named_features()), ["y", "w"] if self.known else ["w"]
-        return self._select([*texts, *kept], inner), names
+        kept = ["y", "w"] if self.known else ["w"]
+        return self._select([*texts, *kept], self._rows(self._named_features())), names
 
     def _rounded(self, place: int, start: float, factor: float, least: float, most: float) -> str:
         """A feature on its grid; what a schema holds it to may need no further look."""
@@ -224,7 +207,7 @@ class FitTotals:
         """Rows on the grid of a scaling, cut to its norm: `Scaling.steps`."""
         columns = scaling.columns
         rows, names = self._on_grid(columns)
-        constant = [self.dialect.double(scaling.constant)] if scaling.one else []
+        constant = [self.dialect.double(scaling.constant)] if scaling.constant else []
         kept = [*constant, *names[: len(names) - scaling.free]]
         reach = np.maximum(-columns.least, columns.most)[: len(names) - scaling.free]
         if (reach**2).sum() + scaling.constant**2 <= scaling.most**2:
@@ -247,14 +230,14 @@ class FitTotals:
         short = [f"x{i}" for i in range(len(cut))]
         return self._select([*cut, "w"], rows), short
 
-    def _codes(
-        self, bins: FeatureBins, columns: Sequence[str] | None = None
-    ) -> list[tuple[str, str]]:
-        """The bin code of each feature, with the rows that it is about."""
-        found = []
+    def _codes(self, one: BinCounts, columns: Sequence[str]) -> list[tuple[str, str]]:
+        """The bin of each feature, with rows that have its own or these columns; or one for all."""
+        bins, found = one.bins, []
+        if not one.by_bin:
+            return [("0", self._rows(columns))]
         for j, edges in enumerate(bins.edges):
-            named = [f"{self.features[j]} AS c{j}"] if columns is None else columns
-            rows, c, many = self._labelled(named), f"c{j}", len(edges) + 1
+            rows = self._rows(columns or [f"{self.features[j]} AS c{j}"])
+            c, many = f"c{j}", len(edges) + 1
             even = bins.even(j)
             if even is None:
                 inside = self._place(c, edges.tolist(), 0)

@@ -163,17 +163,13 @@ class TrainingOrder(DraftedOrder):
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
         """Settle the noise; refused where people are changed rather than added, and to analysts."""
         if at.analyst != OWNER:
-            raise InputError(
-                "a training run for an analyst",
-                why="a model is code, and what sees rows has to be the owner's",
-                fix="let the owner call curator.fit, or fit an estimator",
-            )
+            why = "a model is code, and what sees rows has to be the owner's"
+            fix = "let the owner call curator.fit, or fit an estimator"
+            raise InputError("a training run for an analyst", why=why, fix=fix)
         if at.neighbours is not Neighbours.ADD_REMOVE:
-            raise InputError(
-                "a training run about changing a person",
-                why="sampling hides whether somebody is there, and not who",
-                fix="use a curator about adding and removing people",
-            )
+            why = "sampling hides whether somebody is there, and not who"
+            fix = "use a curator about adding and removing people"
+            raise InputError("a training run about changing a person", why=why, fix=fix)
         _ = self.guarantees
         return self
 

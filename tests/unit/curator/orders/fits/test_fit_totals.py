@@ -9,11 +9,10 @@ import pytest
 from discreet.curator.orders.fits import fit_totals
 from discreet.curator.orders.fits.fit_rows import NumberColumns, person_rows
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.learn.binning import BinCounts, FeatureBins, equal_bins, placed
+from discreet.learn.binning import BinCounts, FeatureBins, Tree, equal_bins
 from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling
 from discreet.learn.linear_sums import SecondMoments
 from discreet.learn.rows import FULL
-from discreet.learn.trees import LeafCounts, Tree
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import EachRow, Person, Schema, Table
 from discreet.sql.writer.dialect import view_name
@@ -79,7 +78,7 @@ def rows(opened, target=None, classes=None, most=2):
 
 def scaling(norm, free=0, low=LOW, high=HIGH):
     centre, scale = low + (high - low) * 0.3, 3.7 / (high - low)
-    return Scaling(low, high, centre, scale, norm, 1.0, free)
+    return Scaling(low, high, centre, scale, norm, free=free)
 
 
 TREE = Tree(np.array([0, 1, 2, 3, 0, 1, 2]), np.array([3, 2, 1, 0, 5, 8, 3]))
@@ -99,14 +98,12 @@ PLAIN = {
 BY_LABEL = {
     "class totals": FeatureTotals(LOW, HIGH, 2),
     "bins by label": BinCounts(CELLS, 2),
-    "leaves": LeafCounts((TREE, TREE), 2, equal_bins(LOW, HIGH, [8, 8, 8, 8])),
-    "leaves by bin": LeafCounts((TREE,), 2, CELLS, by_bin=True),
+    "leaves": BinCounts(equal_bins(LOW, HIGH, [8, 8, 8, 8]), 2, (TREE, TREE), by_bin=False),
+    "leaves by bin": BinCounts(CELLS, 2, (TREE,)),
 }
 
 
 def agree(found, statistic):
-    if isinstance(statistic, LeafCounts):
-        found = placed(found, statistic.codes)
     streamed = dataclasses.replace(found, engine=None)
     exact = sum(statistic.sums(one).ravel().astype(np.int64) for one in streamed.chunks())
     return np.array_equal(found.engine.totals(statistic), exact) and np.abs(exact).sum() > 0
