@@ -1,8 +1,7 @@
-"""Every kind of account, driven through sequences of charges beside sums made here.
+"""Every kind of account, driven through charges in an order drawn anew, beside sums made here.
 
-Charges follow each other in an order drawn anew: small, exact, too large, repeated and of nothing.
-Whether each is taken, what is spent and what is left are compared with plain sums of fractions,
-after each charge, in accounts that are stored and read back meanwhile.
+Charges are small, exact, too large, repeated or of nothing. Whether each is taken, what is spent
+and what is left are compared with plain sums, in accounts that are stored and read back meanwhile.
 """
 
 import math
@@ -43,15 +42,13 @@ from discreet.privacy import (
     Pure,
     renyi,
 )
+from discreet.privacy.budgets.filters import amount_within
 from discreet.privacy.budgets.individual_balances import ClassCosts, IndividualBalances
 
-Sequence = Callable[[], Iterator[str]]
-"""A run that tells what is wrong."""
-
 _MEASURES: Final = (EPSILON, RHO, MU_SQUARED, renyi(3))
-_TURNS, _PEOPLE = 60, 9
-_MOST, _LOST = Fraction(3), Fraction(1, 7)
-_SLACK: Final = 1e-9
+_TURNS, _PEOPLE, _MOST, _LOST = 60, 9, Fraction(3), Fraction(1, 7)
+_LESS: Final = 1 - 1e-9
+"""Roots and curves are rounded."""
 
 
 def _lot(most: int) -> int:
@@ -64,18 +61,16 @@ def _amount() -> Fraction:
 
 
 def _filter(measure: Measure, about: Neighbours) -> Iterator[str]:
+    said: dict[str, Any] = {"measure": measure, "neighbours": about}
     lost = Fraction(0) if measure.order else _LOST
-    limit = Charge(_MOST, lost, measure=measure, neighbours=about)
-    account, spent, gone = Filter(limit), Fraction(0), Fraction(0)
+    account, spent, gone = Filter(Charge(_MOST, lost, **said)), Fraction(0), Fraction(0)
     for turn in range(_TURNS):
         amount, slip = _amount(), lost * _amount() / 9
-        one = Charge(amount, slip, measure=measure, neighbours=about)
-        fits = spent + amount <= _MOST and gone + slip <= lost
+        one, fits = Charge(amount, slip, **said), spent + amount <= _MOST and gone + slip <= lost
         if account.fits(one) and not fits:
             yield "a charge fits that is too large"
         with suppress(BudgetError):
-            account = account.charge(one)
-            spent, gone = spent + amount, gone + slip
+            account, spent, gone = account.charge(one), spent + amount, gone + slip
             if not fits:
                 yield "a charge is taken that does not fit"
         if turn % 2:
@@ -83,15 +78,14 @@ def _filter(measure: Measure, about: Neighbours) -> Iterator[str]:
         left, told = account.left, account.spent
         if left.amount > _MOST - spent or left.delta > lost - gone:
             yield "more is left than was not spent"
-        if told.amount < spent or told.delta < gone or len(account.history) > turn + 1:
+        if told.amount < spent or told.delta < gone:
             yield "less is spent than was charged"
-    stated = account.guarantee
-    if stated.neighbours is not about or account.left.neighbours is not about:
+    if {account.guarantee.neighbours, account.left.neighbours} != {about}:
         yield "a filter is about other neighbours than its limit"
 
 
 def _odometer(about: Neighbours) -> Iterator[str]:
-    meter, rho, pure, slips = Odometer(_LOST, neighbours=about), 0.0, Fraction(0), Fraction(0)
+    meter, rho, pure, slips = Odometer(_LOST, neighbours=about), 0.0, 0.0, Fraction(0)
     for turn in range(_TURNS // 2):
         measure, amount = _MEASURES[_lot(3 if turn > _TURNS // 4 else 1)], _amount()
         slip = _LOST * _amount() / 9
@@ -99,35 +93,32 @@ def _odometer(about: Neighbours) -> Iterator[str]:
             meter = meter.charge(Charge(amount, slip, measure=measure, neighbours=about))
             own = {EPSILON: amount * Fraction(math.tanh(amount / 2)), MU_SQUARED: amount / 2}
             rho, slips = rho + float(own.get(measure, amount)), slips + slip
-            pure = pure + amount if measure == EPSILON else Fraction(10**9)
+            pure += float(amount) if measure == EPSILON or not amount else math.inf
             if slips > _LOST:
                 yield "an odometer takes more deltas than it has"
         meter = Odometer.from_dict(meter.to_dict())
-        if meter.spent.amount < rho * (1 - _SLACK) or meter.spent.delta < slips:
+        if meter.spent.amount < rho * _LESS or meter.spent.delta < slips:
             yield "an odometer counts less than was charged"
         if (rho and meter.epsilon(0).upper < math.inf) or meter.neighbours is not about:
             yield "an odometer promises more than its deltas allow"
         for more in (Fraction(1, 100), Fraction(1, 10**6)):
-            least = GDP.of_square(Fraction(2 * rho)).epsilon(more).lower if pure > 10**8 else 0
-            told = meter.epsilon(_LOST + more).upper
-            if told < min(least, float(pure)) * (1 - _SLACK) or (rho and told <= 0):
+            gaussian = GDP.of_square(Fraction(2 * rho)).epsilon(more).lower
+            least = gaussian if pure == math.inf else 0.0
+            if meter.epsilon(_LOST + more).upper < least * _LESS:
                 yield "an odometer says less than Gaussian answers give away"
 
 
 def _individual() -> Iterator[str]:
     account, spent = IndividualFilter(_PEOPLE, _MOST), [Fraction(0)] * _PEOPLE
     for turn in range(_TURNS):
-        cost, kind = _amount() / 3, (int, float, bool)[turn % 3]
-        weights = [kind(_lot(4) + (0.3 if kind is float else 0)) for _ in range(_PEOPLE)]
-        asked = None if turn % 5 == 4 else weights  # noqa: PLR2004 - now and then
-        costs = [cost * Fraction(one) for one in (weights if asked else [1] * _PEOPLE)]
-        known = account.admits(cost, asked)
-        account, admitted = account.charge(cost, asked)
-        spent = [
-            own + more if taken else own
-            for own, more, taken in zip(spent, costs, admitted, strict=True)
-        ]
-        if max(spent) > _MOST or known.tolist() != admitted.tolist():
+        rho, kind = _amount() / 3, (int, float, None)[turn % 3]
+        weights = [_lot(4) + (0.3 if kind is float else 0) for _ in range(_PEOPLE)]
+        asked, known = (weights, weights) if kind else (None, [1] * _PEOPLE)
+        fits = account.admits(rho, asked).tolist()
+        account, admitted = account.charge(rho, asked)
+        paid = zip(spent, known, admitted, strict=True)
+        spent = [own + rho * Fraction(weight) * int(taken) for own, weight, taken in paid]
+        if max(spent) > _MOST or fits != admitted.tolist():
             yield "a person is charged more than their budget"
     if account.guarantee.rho0 < _MOST:
         yield "a filter of people promises more than their budget"
@@ -136,24 +127,25 @@ def _individual() -> Iterator[str]:
 def _balances() -> Iterator[str]:
     """Many people, some with limits of their own, some who come later, some not in a charge."""
     account, limits, spent = IndividualBalances(_TURNS), list[int](), list[int]()
+
+    def pay(place: int, cost: int) -> None:
+        spent[place] += cost if cost <= limits[place] - spent[place] else 0
+
     for _ in range(_TURNS):
         account.join(many := _lot(3))
         limits, spent = [*limits, *[_TURNS] * many], [*spent, *[0] * many]
-        charges = []
+        charges = list[ClassCosts]()
         for _ in range(_lot(4)):
-            known = _lot(account.people + 1)
-            of = np.array([_lot(3) for _ in range(known)], np.int32)
-            charges.append(ClassCosts(of, np.array([_lot(9), _lot(30), 1, -1])))
-            charges += charges[-1:] * _lot(2)
+            of = np.array([_lot(3) for _ in range(_lot(account.people + 1))], np.int32)
+            charges += [ClassCosts(of, np.array([_lot(9), _lot(30), 1, -1]))] * (1 + _lot(2))
         account.charge_all(charges)
         for one in charges:
-            for place, of_class in enumerate(one.of.tolist()):
-                cost = int(one.costs[of_class])
-                spent[place] += cost if cost <= limits[place] - spent[place] else 0
-        if account.people and _lot(2):
+            for place, kind in enumerate(one.of.tolist()):
+                pay(place, int(one.costs[kind]))
+        if account.people:
             place, cost = _lot(account.people), _lot(30)
             account.charge(np.array([place]), np.array([cost]))
-            spent[place] += cost if cost <= limits[place] - spent[place] else 0
+            pay(place, cost)
             account.limits[place] = limits[place] = _lot(2 * _TURNS)
         if account.spent.tolist() != spent:
             yield "balances differ from charges taken one by one"
@@ -161,34 +153,35 @@ def _balances() -> Iterator[str]:
 
 def _device() -> Iterator[str]:
     """Answers that a device keeps, some of them again, and some that it cannot keep."""
-    surveys = [KRandomizedResponse(epsilon=Fraction(1, k), domain=ValueDomain(k + 1)) for k in (1, 4)]
-    spent, told, most = Fraction(0), dict[tuple[int, bytes], bytes](), _MOST
+    most, spent, told = Fraction(9), Fraction(0), dict[tuple[int, bytes], bytes]()
+    surveys = [KRandomizedResponse(epsilon=Fraction(1, k), domain=ValueDomain(5)) for k in (1, 4)]
     with TemporaryDirectory() as folder:
-        for turn in range(_TURNS // 4):
-            asked = _MOST + turn if turn < 9 else Fraction(5, 2)  # noqa: PLR2004 - a limit falls once
+        for turn in range(_TURNS // 2):
+            asked = (_MOST - Fraction(turn, 50), Fraction(9))[_lot(2)]  # no limit rises
             most = min(most, asked)
             with DeviceLedger(Path(folder) / "told", limit=asked) as ledger:
-                which, value, draw, over = _lot(2), bytes([_lot(3)]), bytes([turn]), False
+                which, value, draw, before = _lot(2), bytes([_lot(3)]), bytes([turn]), spent
                 with suppress(BudgetError):
                     found = ledger.remember(surveys[which], value, lambda draw=draw: draw)
                     if told.setdefault((which, value), found) != found:
                         yield "a device answers once more about one value"
                     spent += surveys[which].epsilon if found == draw else 0
-                    over = spent > most and found == draw
                 with suppress(BudgetError):
                     ledger.charge("once", paid := Fraction(_lot(3), 8))
                     spent += paid
-                    over = over or spent > most
-                if over or ledger.spent != spent or ledger.left > max(0, most - spent):
+                if before < spent > most or ledger.spent != spent:
                     yield "a device has told more than its ledger says"
 
 
-def _curator() -> Iterator[str]:
+def _curator(measure: Measure) -> Iterator[str]:
     """A dataset, two analysts of it, a group of them and a link, until all of them are spent."""
-    caps = {"visits": 40, "a": 18, "b": 14, "both": 24, "all": 46}
-    spent, told = dict.fromkeys(caps, 0), {name: set[tuple[str, int]]() for name in caps}
+    tenths = {"visits": 40, "a": 18, "b": 14, "both": 24, "all": 46}
+    slip = Fraction(0) if measure == EPSILON else Fraction(1, 10**6)
+    budgets = {
+        name: Budget(Fraction(n, 10), slip, measure=measure.name) for name, n in tenths.items()
+    }
+    spent, told = dict.fromkeys(tenths, Fraction(0)), {name: set[Any]() for name in tenths}
     rows = pa.table({"person": range(20)})
-    budgets = {name: Budget(Fraction(cap, 10), measure="epsilon") for name, cap in caps.items()}
     with TemporaryDirectory() as folder:
         with Curator(folder) as curator:
             for name in ("visits", "bills"):
@@ -198,44 +191,45 @@ def _curator() -> Iterator[str]:
             curator.group("both", "visits", ["a", "b"], budgets["both"])
             curator.link("all", ["visits", "bills"], budgets["all"])
         for _ in range(_TURNS):
-            price, who = 1 + _lot(9), (None, "a", "b")[_lot(3)]
-            table = "visits" if who else "bills"
-            holders = ("all", "visits", who, "both") if who else ("all",)
-            new = [one for one in holders if (table, price) not in told[one]]
-            fits = all(spent[one] + price <= caps[one] for one in new)
+            epsilon, who = Fraction(1 + _lot(9), 10), (None, "a", "b")[_lot(3)]
+            table, holders = (
+                ("visits", ("all", "visits", who, "both")) if who else ("bills", ("all",))
+            )
+            new = [one for one in holders if (table, epsilon) not in told[one]]
+            cost = amount_within(epsilon, slip / 9, measure)
+            fits = all(spent[one] + cost <= budgets[one].cap().amount for one in new)
             with Curator(folder) as curator, suppress(BudgetError):
-                asked = {"epsilon": Fraction(price, 10), "analyst": who}
-                curator.sql(f"SELECT COUNT(*) AS n FROM {table}", **asked)  # noqa: S608 - one of two
+                price = {"epsilon": epsilon, "delta": slip / 9, "analyst": who}
+                curator.sql(f"SELECT COUNT(*) AS n FROM {table}", **price)  # noqa: S608 - one of two
                 for one in new:
-                    spent[one] += price
-                    told[one].add((table, price))
+                    spent[one] += cost
+                    told[one].add((table, epsilon))
                 if not fits:
                     yield "a curator answers beyond a cap"
         with Curator(folder) as curator:
             for who, name in ((None, "visits"), ("a", "a"), ("b", "b")):
-                if curator.budget("visits", analyst=who).total.amount * 10 < spent[name]:
+                if curator.budget("visits", analyst=who).total.amount < spent[name]:
                     yield "a curator counts less than was told"
 
 
-SEQUENCES: Final[Mapping[str, Sequence]] = {
+SEQUENCES: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
     **{
-        f"account-{measure.name}-{about.value}": partial(_filter, measure, about)
-        for measure in _MEASURES
+        f"account-{one.name}-{about.value}": partial(_filter, one, about)
+        for one in _MEASURES
         for about in Neighbours
     },
     **{f"account-odometer-{about.value}": partial(_odometer, about) for about in Neighbours},
     "account-individual": _individual,
     "account-balances": _balances,
     "account-device": _device,
-    "account-curator": _curator,
+    **{f"account-curator-{one.name}": partial(_curator, one) for one in (EPSILON, MU_SQUARED)},
 }
 """Names as the command line takes them."""
 
 
-def audit_sequence(name: str, sequence: Sequence) -> Audit:
+def audit_sequence(name: str, sequence: Callable[[], Iterator[str]]) -> Audit:
     """Drive an account; certain."""
-    start = time.process_time()
-    claim = Claim("Account", Pure(0), (Pair(0, 1),), not_drawn)
+    start, claim = time.process_time(), Claim("Account", Pure(0), (Pair(0, 1),), not_drawn)
     reason = "; ".join(dict.fromkeys(found for _ in range(3) for found in sequence()))
     evidence = Evidence("Account", "sums", Point(0.0, 0.0), 0.0, "sums agree", reason=reason)
     return Audit(name, claim, (evidence,), time.process_time() - start)

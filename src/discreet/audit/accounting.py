@@ -24,13 +24,13 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from discreet.audit.enumerate import enumerate_loss, remembered
+from discreet.audit.enumerate import check_statements, enumerate_loss, remembered
 from discreet.audit.replayed_questions import not_drawn
 from discreet.audit.report import Audit
 from discreet.errors import BudgetError, InputError
 from discreet.mechanisms import noise_tails, sensitivity
 from discreet.mechanisms.comparison_laws import at_least, ends
-from discreet.mechanisms.mechanism import Claim, Pair
+from discreet.mechanisms.mechanism import Claim, Law, Pair
 from discreet.mechanisms.median import GridRange, Median
 from discreet.privacy import (
     EPSILON,
@@ -46,8 +46,10 @@ from discreet.privacy import (
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
     Filter,
+    GaussianNoise,
     Guarantee,
     IndividualFilter,
+    LaplaceNoise,
     Measure,
     Neighbours,
     Odometer,
@@ -56,6 +58,7 @@ from discreet.privacy import (
     Shuffled,
     ShuffledRandomizedResponse,
     Subsampled,
+    Tabulated,
     advanced_epsilon,
     basic_epsilon,
     compose,
@@ -63,12 +66,6 @@ from discreet.privacy import (
     renyi,
 )
 from discreet.privacy.budgets.charges import Chargeable
-from discreet.privacy.budgets.individual_balances import (
-    ClassCosts,
-    IndividualBalances,
-    limit_units,
-    price_units,
-)
 from discreet.privacy.guarantees.bounded_range import Ranges
 from discreet.privacy.numerics.rounding import Interval, total
 
@@ -83,6 +80,8 @@ _MOSTLY: Final = _SLIP * Fraction(9999, 10_000)
 _MANY: Final = 100
 _RUNS: Final = 8
 _MOST: Final = 9
+_SLACK: Final = 1e-9
+_TOP: Final = Fraction(7311, 10_000)  # e/(1 + e), rounded up
 _SPREADS: Final = ("covariance", "variance")
 _MEASURES: Final = (EPSILON, RHO, MU_SQUARED, renyi(2))
 
@@ -172,8 +171,45 @@ def _rounded(apart: int = 1, variance: Fraction = _VARIANCE) -> Laws:
     return _noise(lambda m: noise_tails.rounded_tail(variance, m), apart)
 
 
-def _geometric(apart: int = 1) -> Laws:
-    return _noise(lambda m: noise_tails.laplace_tail(_ONE, m), apart)
+def _geometric(apart: int = 1, scale: Fraction = _ONE) -> Laws:
+    return _noise(lambda m: noise_tails.laplace_tail(scale, m), apart)
+
+
+def _laplace(people: int = 1) -> Laws:
+    """Laplace noise of scale 1, rounded to eighths."""
+    half = Fraction(1, 2)
+    return _noise(lambda m: Interval.of((half - m) / 8).exp() / 2, 8 * people)
+
+
+def _clones(people: int, epsilon: float) -> Law:
+    """How many of a crowd look alike to somebody of one kind or the other, in plain floats.
+
+    Each of the others is a clone with chance e^-epsilon, of either kind alike; then one is true.
+    """
+    chance, truth = math.exp(-epsilon), 1 / (1 + math.exp(-epsilon))
+    mean, wide = (people - 1) * chance, 9 * math.sqrt(people * chance)
+    found: dict[Any, float] = {}
+    for clones in range(max(0, int(mean - wide)), min(people, int(mean + wide))):
+        some = np.arange(clones + 1)
+        logs = _log_binomial(people - 1, clones) + clones * math.log(chance)
+        logs += (people - 1 - clones) * math.log1p(-chance) - clones * math.log(2)
+        masses = np.exp([logs + _log_binomial(clones, k) for k in some])
+        for own, share in ((1, truth), (0, 1 - truth)):
+            for kind, mass in zip((some + own).tolist(), (masses * share).tolist(), strict=True):
+                found[clones, kind] = found.get((clones, kind), 0.0) + mass
+    return {key: (p * (1 - _SLACK), p * (1 + _SLACK)) for key, p in found.items()}
+
+
+def _log_binomial(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def _crowd(people: int) -> Claim:
+    law, claim = _clones(people, 1.0), _claim(Shuffled(_ONE, people), _reports)
+    rest = 1 - sum(p for p, _ in law.values()) + len(law) * _SLACK
+    mirrored = {(clones, clones + 1 - kind): p for (clones, kind), p in law.items()}
+    laws = law | {"the rest": (0.0, rest)}, mirrored | {"the rest": (0.0, rest)}
+    return replace(claim, law=lambda side: laws[side])
 
 
 def _shown(people: int) -> Laws:
@@ -366,25 +402,6 @@ def _individual() -> Claim:
     return _claim(promised, lambda: _rounded(4, Fraction(64, times)))
 
 
-def _balances() -> Claim:
-    """The same where charges are folded in at once, by classes of people, before more are taken."""
-    budget, price, worst = Fraction(201, 800), price_units(Fraction(1, 16)), 0
-    limit, place, of = limit_units(budget), np.zeros(1, np.int64), np.zeros(1, np.int32)
-    for at, *sizes in product(range(4), *[(1, 3, 5)] * 3):
-        people, taken = IndividualBalances(limit), 0
-        people.join(1)
-        charges = [ClassCosts(of.copy(), np.array([size * price, -1])) for size in sizes]
-        for some in (charges[:at], charges[at:]):
-            people.charge_all(some)
-        for cost in (size * price for size in sizes):  # what is taken one by one
-            taken += cost if cost <= limit - taken else 0
-        taken = max(taken, int(people.spent[0]))
-        for _ in range(_MOST):
-            taken += price * int(people.charge(place, np.array([price]))[0])
-        worst = max(worst, taken)
-    return _claim(ZCDP(budget), lambda: _rounded(4, Fraction(128 * price, worst)))
-
-
 def _batches() -> Claim:
     """Sums of rows that are in one of two batches, of which one is asked twice."""
     sums, deal = import_module("discreet.learn.noisy_sums").NoisySums(None, Fraction(1)), object()
@@ -397,12 +414,22 @@ _BITS: Final = RandomizedResponseNoise(_ONE)
 _LATTICE: Final = DiscreteGaussianNoise(1, _VARIANCE)
 _HALF: Final = GDP(Fraction(1, 2))
 _NAMED: Final = {"basic": basic_epsilon, "advanced": advanced_epsilon, "optimal": optimal_epsilon}
-_GROUPS: Final = (
-    *((Pure(_ONE), _geometric), (DiscreteLaplaceNoise(_ONE), _geometric), (_HALF, _rounded)),
-    *((ZCDP(1 / (2 * _VARIANCE)), _discrete), (_LATTICE, _discrete)),
-    (RDP(lambda order: order / (2 * _VARIANCE)), _discrete),
-    *((Approximate(_ONE, _SLIP), _shown), (Subsampled(_LATTICE, _RATE), _sampled_people)),
-)
+_GROUPS: Final[Mapping[str, tuple[Any, Callable[..., Laws]]]] = {
+    "pure": (Pure(_ONE), _geometric),
+    "responses": (_BITS, _geometric),
+    "table": (Tabulated([1, -1], [_TOP, 1 - _TOP]), _geometric),
+    "laplacenoise": (LaplaceNoise(_ONE), _laplace),
+    "discretelaplacenoise": (DiscreteLaplaceNoise(_ONE), _geometric),
+    "wide-laplace": (DiscreteLaplaceNoise(_ONE, 3), lambda n=1: _geometric(3 * n, 3 * _ONE)),
+    "gdp": (_HALF, _rounded),
+    "gaussiannoise": (GaussianNoise(Fraction(1, 2)), _rounded),
+    "zcdp": (ZCDP(1 / (2 * _VARIANCE)), _discrete),
+    "discretegaussiannoise": (_LATTICE, _discrete),
+    "wide-gaussian": (DiscreteGaussianNoise(2, _VARIANCE), lambda n=1: _discrete(2 * n)),
+    "rdp": (RDP(lambda order: order / (2 * _VARIANCE)), _discrete),
+    "approximate": (Approximate(_ONE, _SLIP), _shown),
+    "subsampled": (Subsampled(_LATTICE, _RATE), _sampled_people),
+}
 """Guarantees of one person, and the laws of outputs for so many people."""
 
 _CLAIMS: Final[dict[str, Claim]] = {
@@ -419,15 +446,11 @@ _CLAIMS: Final[dict[str, Claim]] = {
         compose([BoundedRange(_ONE), (Approximate(_ONE, _SLIP), 3)]),
         lambda: _both(_reports(epsilon=_ONE / 2), _or_truth(_responses(3), 1 - (1 - _SLIP) ** 3)),
     ),
-    "zcdp": _claim(ZCDP(1 / (2 * _VARIANCE)), _discrete),
     "zcdp-deltas": _claim(
         compose([(ZCDP(1 / (2 * _VARIANCE), _SLIP), 2)]),
         lambda: _or_truth(_twice(_discrete()), 1 - (1 - _SLIP) ** 2),
     ),
-    "gdp": _claim(_HALF, _rounded),
-    "laplace": _claim(DiscreteLaplaceNoise(_ONE), _geometric),
     "discrete-gaussian": _claim(compose([(_LATTICE, 2)]), lambda: _twice(_discrete())),
-    "sampling": _claim(Subsampled(_BITS, _RATE), lambda: _sampled(_reports())),
     "sampled-delta": _claim(
         Subsampled(Approximate(_ONE, _SLIP), _RATE), lambda: _sampled(_or_truth(_reports(), _SLIP))
     ),
@@ -445,13 +468,26 @@ _CLAIMS: Final[dict[str, Claim]] = {
     "shuffling": _claim(ShuffledRandomizedResponse(_ONE, 5), lambda: _reports(5, 2)),
     "shuffling-k": _claim(ShuffledRandomizedResponse(_ONE, 4, 3), lambda: _reports(4, 3)),
     "clones": _claim(Shuffled(_ONE, 6), lambda: _reports(6, 2)),
+    "clones-many": _crowd(600),
+    "responses-k": _claim(
+        compose([(RandomizedResponseNoise(_ONE, 4), 2)]), lambda: _twice(_reports(k=4))
+    ),
     **{
-        f"{way}-{type(one).__name__.lower()}": _claim(stated, partial(laws, people))
-        for one, laws in _GROUPS
+        f"{way}-{name}": _claim(stated, partial(laws, people))
+        for name, (one, laws) in _GROUPS.items()
         for way, people, stated in (
+            ("alone", 1, one),
             ("group", _GROUP, one.group(_GROUP)),
             ("change", 2, one.under(Neighbours.CHANGE_ONE)),
         )
+    },
+    **{
+        f"sampled-{name}": _claim(
+            Subsampled(one, _RATE),
+            lambda laws=laws: _sampled(laws(1)),  # type: ignore[misc]
+        )
+        for name, (one, laws) in _GROUPS.items()
+        if name != "subsampled"
     },
     **{
         f"theorem-{name}{end}": _theorem(one, lost)
@@ -476,7 +512,6 @@ _CLAIMS: Final[dict[str, Claim]] = {
     "odometer-delta": _odometer_delta(_SLIP),
     "odometer-small-delta": _odometer_delta(_SLIP / 2),
     "individual-filter": _individual(),
-    "individual-balances": _balances(),
     **{f"filter-{one.name}": _filter(one) for one in _MEASURES},
     **{f"filter-{one.name}-delta": _filter(one, _SLIP) for one in _MEASURES[:3]},
     **{f"filter-{one.name}-deltas-alone": _filter(one, _SLIP, 0 * _ONE) for one in _MEASURES[:3]},
@@ -491,7 +526,7 @@ ACCOUNTING: Final[Mapping[str, Claim]] = {
 def audit_accounting(name: str, claim: Claim) -> Audit:
     """Compare exact laws with the accountant's curve, however it is stated; certain."""
     start, claim = time.process_time(), remembered(claim)
-    found = [enumerate_loss(claim)]
+    found = [enumerate_loss(claim), check_statements(claim)]
     for one in _restated(claim.guarantee):
         with suppress(InputError):  # such a statement of a weak guarantee promises nothing
             found.append(enumerate_loss(replace(claim, guarantee=one)))

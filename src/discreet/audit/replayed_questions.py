@@ -20,6 +20,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from discreet.answer.present.base_release import BaseRelease
 from discreet.audit.distance import too_far
 from discreet.audit.evidence import Evidence, Point
 from discreet.audit.recorder import CellChoice, RecordedRelease, Recorder
@@ -40,6 +41,7 @@ from discreet.privacy import (
     Approximate,
     BoundedRange,
     Charge,
+    Composed,
     Guarantee,
     Neighbours,
     Pure,
@@ -286,23 +288,42 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
         for one in costs
     ]
     least, most = compose(both_ways).epsilon(promised.delta0).lower, promised.epsilon0
-    stated = second.outcome[-1] if isinstance(second.outcome, list) else None
-    if isinstance(stated, Guarantee):  # of a model, which says itself what was spent
-        most = min(most, Fraction(stated.epsilon(promised.delta0).upper))
-    told = second.outcome if isinstance(second.outcome, list) else []
-    for paid in (one for one in told if isinstance(one, Charge)):  # or a cap: in its own measure
-        lost = price_sum(compose(costs), paid.measure)
-        if lost.amount > paid.amount * _ROOTS or lost.delta > paid.delta * _ROOTS:
-            yield f"more is given away than the {float(paid.amount):.6g} that is charged"
-    if callable(stated):  # of that person, in the measure that shares add up in
-        own, paid_by = compose(costs).rho().lower, stated().rho().upper
-        if own > paid_by:
-            yield f"a person loses a rho of {own:.6g}, and is charged {paid_by:.6g}"
+    own = second.outcome[-1] if isinstance(second.outcome, list) else None
+    if isinstance(own, Guarantee):  # of a model, which says itself what was spent
+        most = min(most, Fraction(own.epsilon(promised.delta0).upper))
+    yield from _unpaid(compose(costs), list(_facts(second.outcome)))
+    if callable(own):  # of that person, in the measure that shares add up in
+        lost_by, paid_by = compose(costs).rho().lower, own().rho().upper
+        if lost_by > paid_by:
+            yield f"a person loses a rho of {lost_by:.6g}, and is charged {paid_by:.6g}"
     if least > most:
         yield (
             f"releases that one person may move have epsilon {least:.6g} together, "
             f"promised {float(most):g}"
         )
+
+
+def _unpaid(lost: Composed, facts: list[Any]) -> Iterator[str]:
+    """What is told of a price: a charge, a cap or what parts gave away, in the account's measure."""
+    for paid in (one for one in facts if isinstance(one, Charge)):
+        given = price_sum(lost, paid.measure)
+        said = [price_sum(one, paid.measure) for one in facts if isinstance(one, Composed)]
+        for most, what in ((paid, "charged"), *((one, "stated") for one in said)):
+            if given.amount > most.amount * _ROOTS or given.delta > most.delta * _ROOTS:
+                yield f"more is given away than the {float(most.amount):.6g} that is {what}"
+
+
+def stated(release: BaseRelease) -> Composed:
+    """What a release says that its parts have given away."""
+    return compose([one.guarantee for one in release.costs])
+
+
+def _facts(told: Any) -> Iterator[Any]:
+    if not isinstance(told, (list, tuple)):
+        yield told
+        return
+    for one in told:
+        yield from _facts(one)
 
 
 def _joined(tape: tuple[RecordedRelease, ...]) -> list[RecordedRelease]:

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from discreet.audit import accounting
+from discreet.audit.account_sequences import SEQUENCES, audit_sequence
 from discreet.audit.accounting import ACCOUNTING, audit_accounting
 from discreet.cli.audit import audit
 from discreet.errors import BudgetError, InvariantBroken
@@ -47,8 +48,20 @@ from discreet.privacy.budgets.individual_balances import IndividualBalances
 TIGHT = {
     "accountant-" + name
     for name in (
-        *("pure-composition", "response-composition", "gdp", "laplace", "discrete-gaussian"),
-        *("sampling", "sampled-composition", "sampled-gaussian", "shuffling", "shuffling-k"),
+        *(
+            "pure-composition",
+            "response-composition",
+            "alone-gdp",
+            "alone-discretelaplacenoise",
+            "discrete-gaussian",
+        ),
+        *(
+            "sampled-responses",
+            "sampled-composition",
+            "sampled-gaussian",
+            "shuffling",
+            "shuffling-k",
+        ),
         *("clones", "group-pure", "group-discretelaplacenoise", "group-gdp"),
         *("group-discretegaussiannoise", "change-pure", "change-discretelaplacenoise"),
         *("change-gdp", "change-discretegaussiannoise", "theorem-optimal", "deltas"),
@@ -82,8 +95,8 @@ def test_what_is_tight_is_among_the_laws():
     [
         ("accountant-response-composition", compose([(BIT, 1)])),
         ("accountant-choices", compose([(BoundedRange(Fraction(3, 4)), 2)])),
-        ("accountant-zcdp", ZCDP(Fraction(1, 11))),
-        ("accountant-sampling", Subsampled(BIT, Fraction(1, 5))),
+        ("accountant-alone-zcdp", ZCDP(Fraction(1, 11))),
+        ("accountant-sampled-responses", Subsampled(BIT, Fraction(1, 5))),
         ("accountant-sampled-composition", compose([(Subsampled(BIT, Fraction(6, 25)), 2)])),
         ("accountant-shuffling", ShuffledRandomizedResponse(1, 6)),
         ("accountant-shuffling-k", ShuffledRandomizedResponse(1, 5, 3)),
@@ -120,7 +133,7 @@ def test_a_price_that_is_too_low_is_caught(monkeypatch):
 
 def test_a_rho_that_is_too_low_is_caught(monkeypatch):
     monkeypatch.setattr(DiscreteLaplaceNoise, "rho", LaplaceNoise.rho)
-    assert audit_accounting("planted", ACCOUNTING["accountant-laplace"]).refuted
+    assert audit_accounting("planted", ACCOUNTING["accountant-alone-discretelaplacenoise"]).refuted
 
 
 def test_a_composition_that_counts_the_delta_of_repetitions_once_is_caught(monkeypatch):
@@ -252,10 +265,10 @@ def test_an_odometer_that_takes_off_a_part_of_the_deltas_is_caught(monkeypatch, 
 
 def test_laws_are_not_sampled_and_have_names():
     with pytest.raises(InvariantBroken, match="not sampled"):
-        ACCOUNTING["accountant-gdp"].draw(0, 1)
-    shown = CliRunner().invoke(audit, ["accountant-sampling", "--csv"])
+        ACCOUNTING["accountant-alone-gdp"].draw(0, 1)
+    shown = CliRunner().invoke(audit, ["accountant-sampled-responses", "--csv"])
     assert shown.exit_code == 0
-    assert "accountant-sampling,Subsampled,add-remove," in shown.output
+    assert "accountant-sampled-responses,Subsampled,add-remove," in shown.output
 
 
 def test_balances_that_forget_what_was_spent_before_are_caught(monkeypatch):
@@ -269,7 +282,7 @@ def test_balances_that_forget_what_was_spent_before_are_caught(monkeypatch):
         balances.spent[:] += before
 
     monkeypatch.setattr(IndividualBalances, "charge_all", forgetful)
-    assert audit_accounting("planted", accounting._balances()).refuted
+    assert audit_sequence("planted", SEQUENCES["account-balances"]).refuted
 
 
 def test_balances_that_take_all_of_what_is_folded_in_or_nothing_are_caught(monkeypatch):
@@ -281,4 +294,4 @@ def test_balances_that_take_all_of_what_is_folded_in_or_nothing_are_caught(monke
         true(balances, charges if total <= (balances.limits - balances.spent)[0] else [])
 
     monkeypatch.setattr(IndividualBalances, "charge_all", all_or_nothing)
-    assert audit_accounting("planted", accounting._balances()).refuted
+    assert audit_sequence("planted", SEQUENCES["account-balances"]).refuted

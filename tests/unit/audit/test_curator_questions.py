@@ -16,6 +16,7 @@ from discreet.answer.plan.contribution_histogram import far_beyond
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.audit import curator_questions
+from discreet.audit.account_sequences import SEQUENCES, audit_sequence
 from discreet.audit.curator_questions import QUESTIONS
 from discreet.audit.recorder import Recorder
 from discreet.audit.replay import replay
@@ -73,7 +74,7 @@ LONG = {
     *("curator-per-person", "curator-per-person-limit", "curator-people-resumed"),
     *("curator-standing-question", "curator-orders-change-one", "curator-shapes"),
     *("curator-fits", "curator-fits-change-one", "curator-training", "curator-synthesis"),
-    *("curator-workbooks", "curator-budgets", "curator-online-resumed"),
+    *("curator-workbooks", "curator-online-resumed"),
     *("curator-aggregates", "curator-each-row", "learn-rows", "training", "training-bands"),
 }
 """Several seconds each; tests with planted bugs ask a part of most of them."""
@@ -429,10 +430,10 @@ def test_rows_that_meet_those_of_other_people_are_caught(monkeypatch):
 
 
 def test_what_others_have_paid_for_counts_for_a_group(monkeypatch):
-    part = QUESTIONS["curator-budgets"].parts[-1]
-    assert not audit_question("sound", part).refuted
+    asked = SEQUENCES["account-curator-epsilon"]
+    assert not audit_sequence("sound", asked).refuted
     monkeypatch.setattr(charging, "_share", lambda *_: None)
-    assert "a group was told too much" in audit_question("planted", part).why
+    assert "beyond a cap" in audit_sequence("planted", asked).why
 
 
 def test_limits_of_people_that_a_restart_forgets_are_caught(monkeypatch):
@@ -570,8 +571,8 @@ def test_scores_of_changed_people_with_noise_for_a_table_are_caught(monkeypatch)
     assert caught(part, "declared")
 
 
-@pytest.mark.parametrize(("kind", "part"), [("dataset", 0), ("analyst", 1), ("group", 2)])
-def test_an_account_that_is_never_full_is_caught(monkeypatch, kind, part):
+@pytest.mark.parametrize("kind", ["dataset", "analyst", "group", "link"])
+def test_an_account_that_is_never_full_is_caught(monkeypatch, kind):
     true = accounts.Account.after
 
     def endless(account, cost):  # the running total goes on, and is held to no cap
@@ -579,7 +580,7 @@ def test_an_account_that_is_never_full_is_caught(monkeypatch, kind, part):
         return replace(true(free, cost), cap=account.cap)
 
     monkeypatch.setattr(accounts.Account, "after", endless)
-    assert caught(QUESTIONS["curator-budgets"].parts[part])
+    assert "beyond a cap" in audit_sequence("planted", SEQUENCES["account-curator-epsilon"]).why
 
 
 @pytest.mark.parametrize("part", ["workload-strategies", "workload-strategies-change-one"])
