@@ -42,12 +42,13 @@ from discreet.privacy import (
     Pure,
     renyi,
 )
+from discreet.privacy.budgets.buying import buys
 from discreet.privacy.budgets.filters import amount_within
 from discreet.privacy.budgets.individual_balances import ClassCosts, IndividualBalances
 
 _MEASURES: Final = (EPSILON, RHO, MU_SQUARED, renyi(3))
 _TURNS, _PEOPLE, _MOST, _LOST = 60, 9, Fraction(3), Fraction(1, 7)
-_LESS: Final = 1 - 1e-9
+_LESS: Final = 1 - Fraction(1, 10**9)
 """Roots and curves are rounded."""
 
 
@@ -80,6 +81,10 @@ def _filter(measure: Measure, about: Neighbours) -> Iterator[str]:
             yield "more is left than was not spent"
         if told.amount < spent or told.delta < gone:
             yield "less is spent than was charged"
+    bought = buys(measure, _MOST)
+    bills = [Pure(bought.epsilon), GDP.of_square(bought.mu_squared)][: 1 + (measure != EPSILON)]
+    if any(Filter(Charge(0, measure=measure)).price(one).amount * _LESS > _MOST for one in bills):
+        yield "an amount buys more than it pays for"
     if {account.guarantee.neighbours, account.left.neighbours} != {about}:
         yield "a filter is about other neighbours than its limit"
 

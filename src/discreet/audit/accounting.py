@@ -25,9 +25,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from discreet.audit.enumerate import check_statements, enumerate_loss, remembered
+from discreet.audit.evidence import Evidence
 from discreet.audit.replayed_questions import not_drawn
 from discreet.audit.report import Audit
-from discreet.errors import BudgetError, InputError
+from discreet.errors import InputError
 from discreet.mechanisms import noise_tails, sensitivity
 from discreet.mechanisms.comparison_laws import at_least, ends
 from discreet.mechanisms.mechanism import Claim, Law, Pair
@@ -48,11 +49,9 @@ from discreet.privacy import (
     Filter,
     GaussianNoise,
     Guarantee,
-    IndividualFilter,
     LaplaceNoise,
     Measure,
     Neighbours,
-    Odometer,
     Pure,
     RandomizedResponseNoise,
     Shuffled,
@@ -343,19 +342,6 @@ STATISTICS: Final[Mapping[str, Callable[..., tuple[Any, ...]]]] = {
 """All statistics with a stated sensitivity, of rows; with -1, divided by one less."""
 
 
-def _filter(measure: Measure, delta: Fraction = Fraction(0), epsilon: Fraction = _ONE) -> Claim:
-    """As many charges as a filter admits that has room for little more than two, or two deltas."""
-    one = Approximate(epsilon, delta) if delta else Pure(epsilon)
-    price = Filter(Charge(0, measure=measure)).price(one)
-    amount = price.amount * (_MOST if delta else Fraction(201, 100))
-    budget, times = Filter(Charge(amount, 2 * price.delta, measure=measure)), 0
-    promised = budget.guarantee
-    for _ in range(_MOST):  # a refusal is not the end
-        with suppress(BudgetError):
-            budget, times = Filter.from_dict(budget.charge(one).to_dict()), times + 1
-    return _claim(promised, lambda: _or_truth(_responses(times, epsilon), 1 - (1 - delta) ** times))
-
-
 def _training() -> Claim:
     """Three steps of training in bands of two: two releases, with samples as large as a band's."""
     plan = import_module("discreet.learn.noise_plan").NoisePlan(
@@ -370,36 +356,6 @@ def _within(measure: Measure) -> Claim:
     amount = Filter.within(_ONE, _SLIP, by=measure, deltas=own).limit.amount
     square = amount * {RHO: 2, MU_SQUARED: 1}.get(measure, 2 / (measure.order or _ONE))
     return _claim(Approximate(_ONE, _SLIP), lambda: _or_truth(_rounded(4, 16 / square), own))
-
-
-def _odometer() -> Claim:
-    """What an odometer says after many answers of Gaussian privacy, stored after each."""
-    meter = Odometer()
-    for _ in range(49):
-        meter = Odometer.from_dict(meter.charge(GDP(1)).to_dict())
-    found = Fraction(meter.epsilon(_SLIP).upper)
-    return _claim(Approximate(found, _SLIP), lambda: _rounded(14))
-
-
-def _odometer_delta(asked: Fraction) -> Claim:
-    """The same after answers with a delta each, of which it may promise nothing at less."""
-    meter, many = Odometer(_SLIP), 2
-    for _ in range(many):
-        meter = meter.charge(Approximate(_ONE, _SLIP / many))
-    asked = asked if meter.epsilon(asked).upper < math.inf else _SLIP
-    stated = Approximate(Fraction(meter.epsilon(asked).upper), asked)
-    lost = 1 - (1 - _SLIP / many) ** many
-    return _claim(stated, lambda: _or_truth(_responses(many), lost))
-
-
-def _individual() -> Claim:
-    """As many answers as a person's own budget admits that has room for little more than two."""
-    budget, times = IndividualFilter(1, Fraction(201, 800)), 0
-    promised = budget.guarantee
-    for _ in range(_MOST):
-        budget, admitted = budget.charge(Fraction(1, 8), [1])
-        times += int(admitted[0])
-    return _claim(promised, lambda: _rounded(4, Fraction(64, times)))
 
 
 def _batches() -> Claim:
@@ -508,13 +464,6 @@ _CLAIMS: Final[dict[str, Claim]] = {
         )
         for about in Neighbours
     },
-    "odometer": _odometer(),
-    "odometer-delta": _odometer_delta(_SLIP),
-    "odometer-small-delta": _odometer_delta(_SLIP / 2),
-    "individual-filter": _individual(),
-    **{f"filter-{one.name}": _filter(one) for one in _MEASURES},
-    **{f"filter-{one.name}-delta": _filter(one, _SLIP) for one in _MEASURES[:3]},
-    **{f"filter-{one.name}-deltas-alone": _filter(one, _SLIP, 0 * _ONE) for one in _MEASURES[:3]},
 }
 
 ACCOUNTING: Final[Mapping[str, Claim]] = {
@@ -527,7 +476,10 @@ def audit_accounting(name: str, claim: Claim) -> Audit:
     """Compare exact laws with the accountant's curve, however it is stated; certain."""
     start, claim = time.process_time(), remembered(claim)
     found = [enumerate_loss(claim), check_statements(claim)]
+    top, about = found[0].point, claim.guarantee.neighbours
     for one in _restated(claim.guarantee):
+        reason = "" if one.neighbours is about else "restated, it is about other neighbours"
+        found.append(Evidence(claim.name, "law", top, 0.0, "neighbours", reason=reason))
         with suppress(InputError):  # such a statement of a weak guarantee promises nothing
             found.append(enumerate_loss(replace(claim, guarantee=one)))
     return Audit(name, claim, tuple(found), time.process_time() - start)

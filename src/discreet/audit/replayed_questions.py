@@ -304,7 +304,7 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
 
 
 def _unpaid(lost: Composed, facts: list[Any]) -> Iterator[str]:
-    """What is told of a price: a charge, a cap or what parts gave away, in the account's measure."""
+    """A charge, a cap or what parts are said to give away, which is less than what is lost."""
     for paid in (one for one in facts if isinstance(one, Charge)):
         given = price_sum(lost, paid.measure)
         said = [price_sum(one, paid.measure) for one in facts if isinstance(one, Composed)]
