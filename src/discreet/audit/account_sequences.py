@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import noise
+from discreet import privacy as dp
 from discreet.audit.evidence import Evidence, Point
 from discreet.audit.replayed_questions import not_drawn
 from discreet.audit.report import Audit
@@ -28,26 +29,12 @@ from discreet.local.device_ledger import DeviceLedger
 from discreet.local.domain import ValueDomain
 from discreet.local.frequency import KRandomizedResponse
 from discreet.mechanisms.mechanism import Claim, Pair
-from discreet.privacy import (
-    EPSILON,
-    GDP,
-    MU_SQUARED,
-    RHO,
-    Charge,
-    Filter,
-    IndividualFilter,
-    Measure,
-    Neighbours,
-    Odometer,
-    Pure,
-    renyi,
-)
 from discreet.privacy.budgets.buying import buys
 from discreet.privacy.budgets.filters import amount_within
 from discreet.privacy.budgets.individual_balances import ClassCosts, IndividualBalances
 
-_MEASURES: Final = (EPSILON, RHO, MU_SQUARED, renyi(3))
-_TURNS, _PEOPLE, _MOST, _LOST = 60, 9, Fraction(3), Fraction(1, 7)
+_MEASURES: Final = (dp.EPSILON, dp.RHO, dp.MU_SQUARED, dp.renyi(3))
+_TURNS, _PEOPLE, _MOST, _LOST = 150, 9, Fraction(3), Fraction(1, 7)
 _LESS: Final = 1 - Fraction(1, 10**9)
 """Roots and curves are rounded."""
 
@@ -61,13 +48,13 @@ def _amount() -> Fraction:
     return Fraction(_lot(9), (1, 20, 21, 24, 17)[min(_lot(10), 4)])
 
 
-def _filter(measure: Measure, about: Neighbours) -> Iterator[str]:
+def _filter(measure: dp.Measure, about: dp.Neighbours) -> Iterator[str]:
     said: dict[str, Any] = {"measure": measure, "neighbours": about}
     lost = Fraction(0) if measure.order else _LOST
-    account, spent, gone = Filter(Charge(_MOST, lost, **said)), Fraction(0), Fraction(0)
+    account, spent, gone = dp.Filter(dp.Charge(_MOST, lost, **said)), Fraction(0), Fraction(0)
     for turn in range(_TURNS):
         amount, slip = _amount(), lost * _amount() / 9
-        one, fits = Charge(amount, slip, **said), spent + amount <= _MOST and gone + slip <= lost
+        one, fits = dp.Charge(amount, slip, **said), spent + amount <= _MOST and gone + slip <= lost
         if account.fits(one) and not fits:
             yield "a charge fits that is too large"
         with suppress(BudgetError):
@@ -75,46 +62,50 @@ def _filter(measure: Measure, about: Neighbours) -> Iterator[str]:
             if not fits:
                 yield "a charge is taken that does not fit"
         if turn % 2:
-            account = Filter.from_dict(account.to_dict())
+            account = dp.Filter.from_dict(account.to_dict())
         left, told = account.left, account.spent
         if left.amount > _MOST - spent or left.delta > lost - gone:
             yield "more is left than was not spent"
         if told.amount < spent or told.delta < gone:
             yield "less is spent than was charged"
     bought = buys(measure, _MOST)
-    bills = [Pure(bought.epsilon), GDP.of_square(bought.mu_squared)][: 1 + (measure != EPSILON)]
-    if any(Filter(Charge(0, measure=measure)).price(one).amount * _LESS > _MOST for one in bills):
+    bills = [dp.Pure(bought.epsilon), dp.GDP.of_square(bought.mu_squared)][
+        : 1 + (measure != dp.EPSILON)
+    ]
+    if any(
+        dp.Filter(dp.Charge(0, measure=measure)).price(one).amount * _LESS > _MOST for one in bills
+    ):
         yield "an amount buys more than it pays for"
     if {account.guarantee.neighbours, account.left.neighbours} != {about}:
         yield "a filter is about other neighbours than its limit"
 
 
-def _odometer(about: Neighbours) -> Iterator[str]:
-    meter, rho, pure, slips = Odometer(_LOST, neighbours=about), 0.0, 0.0, Fraction(0)
-    for turn in range(_TURNS // 2):
-        measure, amount = _MEASURES[_lot(3 if turn > _TURNS // 4 else 1)], _amount()
+def _odometer(about: dp.Neighbours) -> Iterator[str]:
+    meter, rho, pure, slips = dp.Odometer(_LOST, neighbours=about), 0.0, 0.0, Fraction(0)
+    for turn in range(_TURNS // 5):
+        measure, amount = _MEASURES[_lot(3 if turn > _TURNS // 9 else 1)], _amount()
         slip = _LOST * _amount() / 9
         with suppress(BudgetError):
-            meter = meter.charge(Charge(amount, slip, measure=measure, neighbours=about))
-            own = {EPSILON: amount * Fraction(math.tanh(amount / 2)), MU_SQUARED: amount / 2}
+            meter = meter.charge(dp.Charge(amount, slip, measure=measure, neighbours=about))
+            own = {dp.EPSILON: amount * Fraction(math.tanh(amount / 2)), dp.MU_SQUARED: amount / 2}
             rho, slips = rho + float(own.get(measure, amount)), slips + slip
-            pure += float(amount) if measure == EPSILON or not amount else math.inf
+            pure += float(amount) if measure == dp.EPSILON or not amount else math.inf
             if slips > _LOST:
                 yield "an odometer takes more deltas than it has"
-        meter = Odometer.from_dict(meter.to_dict())
+        meter = dp.Odometer.from_dict(meter.to_dict())
         if meter.spent.amount < rho * _LESS or meter.spent.delta < slips:
             yield "an odometer counts less than was charged"
         if (rho and meter.epsilon(0).upper < math.inf) or meter.neighbours is not about:
             yield "an odometer promises more than its deltas allow"
         for more in (Fraction(1, 100), Fraction(1, 10**6)):
-            gaussian = GDP.of_square(Fraction(2 * rho)).epsilon(more).lower
+            gaussian = dp.GDP.of_square(Fraction(2 * rho)).epsilon(more).lower
             least = gaussian if pure == math.inf else 0.0
             if meter.epsilon(_LOST + more).upper < least * _LESS:
                 yield "an odometer says less than Gaussian answers give away"
 
 
 def _individual() -> Iterator[str]:
-    account, spent = IndividualFilter(_PEOPLE, _MOST), [Fraction(0)] * _PEOPLE
+    account, spent = dp.IndividualFilter(_PEOPLE, _MOST), [Fraction(0)] * _PEOPLE
     for turn in range(_TURNS):
         rho, kind = _amount() / 3, (int, float, None)[turn % 3]
         weights = [_lot(4) + (0.3 if kind is float else 0) for _ in range(_PEOPLE)]
@@ -161,7 +152,7 @@ def _device() -> Iterator[str]:
     most, spent, told = Fraction(9), Fraction(0), dict[tuple[int, bytes], bytes]()
     surveys = [KRandomizedResponse(epsilon=Fraction(1, k), domain=ValueDomain(5)) for k in (1, 4)]
     with TemporaryDirectory() as folder:
-        for turn in range(_TURNS // 2):
+        for turn in range(_TURNS // 5):
             asked = (_MOST - Fraction(turn, 50), Fraction(9))[_lot(2)]  # no limit rises
             most = min(most, asked)
             with DeviceLedger(Path(folder) / "told", limit=asked) as ledger:
@@ -178,15 +169,17 @@ def _device() -> Iterator[str]:
                     yield "a device has told more than its ledger says"
 
 
-def _curator(measure: Measure) -> Iterator[str]:
+def _curator(measure: dp.Measure) -> Iterator[str]:
     """A dataset, two analysts of it, a group of them and a link, until all of them are spent."""
     tenths = {"visits": 40, "a": 18, "b": 14, "both": 24, "all": 46}
-    slip = Fraction(0) if measure == EPSILON else Fraction(1, 10**6)
+    slip = Fraction(0) if measure == dp.EPSILON else Fraction(1, 10**6)
     budgets = {
         name: Budget(Fraction(n, 10), slip, measure=measure.name) for name, n in tenths.items()
     }
     spent, told = dict.fromkeys(tenths, Fraction(0)), {name: set[Any]() for name in tenths}
-    rows = pa.table({"person": range(20)})
+    rows, visits = pa.table({"person": range(20)}), ("visits", "all")
+    ways: Any = [("bills", None, "all"), ("visits", None, *visits)]
+    ways += [("visits", who, who, "both", *visits) for who in "ab"]
     with TemporaryDirectory() as folder:
         with Curator(folder) as curator:
             for name in ("visits", "bills"):
@@ -195,11 +188,8 @@ def _curator(measure: Measure) -> Iterator[str]:
                 curator.grant(name, "visits", budgets[name])
             curator.group("both", "visits", ["a", "b"], budgets["both"])
             curator.link("all", ["visits", "bills"], budgets["all"])
-        for _ in range(_TURNS):
-            epsilon, who = Fraction(1 + _lot(9), 10), (None, "a", "b")[_lot(3)]
-            table, holders = (
-                ("visits", ("all", "visits", who, "both")) if who else ("bills", ("all",))
-            )
+        for _ in range(_TURNS // 2):
+            epsilon, (table, who, *holders) = Fraction(1 + _lot(9), 10), ways[_lot(len(ways))]
             new = [one for one in holders if (table, epsilon) not in told[one]]
             cost = amount_within(epsilon, slip / 9, measure)
             fits = all(spent[one] + cost <= budgets[one].cap().amount for one in new)
@@ -221,20 +211,22 @@ SEQUENCES: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
     **{
         f"account-{one.name}-{about.value}": partial(_filter, one, about)
         for one in _MEASURES
-        for about in Neighbours
+        for about in dp.Neighbours
     },
-    **{f"account-odometer-{about.value}": partial(_odometer, about) for about in Neighbours},
+    **{f"account-odometer-{about.value}": partial(_odometer, about) for about in dp.Neighbours},
     "account-individual": _individual,
     "account-balances": _balances,
     "account-device": _device,
-    **{f"account-curator-{one.name}": partial(_curator, one) for one in (EPSILON, MU_SQUARED)},
+    **{
+        f"account-curator-{one.name}": partial(_curator, one) for one in (dp.EPSILON, dp.MU_SQUARED)
+    },
 }
 """Names as the command line takes them."""
 
 
 def audit_sequence(name: str, sequence: Callable[[], Iterator[str]]) -> Audit:
     """Drive an account; certain."""
-    start, claim = time.process_time(), Claim("Account", Pure(0), (Pair(0, 1),), not_drawn)
-    reason = "; ".join(dict.fromkeys(found for _ in range(3) for found in sequence()))
+    start, claim = time.process_time(), Claim("Account", dp.Pure(0), (Pair(0, 1),), not_drawn)
+    reason = next(sequence(), "")
     evidence = Evidence("Account", "sums", Point(0.0, 0.0), 0.0, "sums agree", reason=reason)
     return Audit(name, claim, (evidence,), time.process_time() - start)

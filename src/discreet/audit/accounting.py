@@ -24,6 +24,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from discreet import privacy as dp
 from discreet.audit.enumerate import check_statements, enumerate_loss, remembered
 from discreet.audit.evidence import Evidence
 from discreet.audit.replayed_questions import not_drawn
@@ -33,37 +34,6 @@ from discreet.mechanisms import noise_tails, sensitivity
 from discreet.mechanisms.comparison_laws import at_least, ends
 from discreet.mechanisms.mechanism import Claim, Law, Pair
 from discreet.mechanisms.median import GridRange, Median
-from discreet.privacy import (
-    EPSILON,
-    GDP,
-    MU_SQUARED,
-    RDP,
-    RHO,
-    ZCDP,
-    Approximate,
-    BoundedRange,
-    Charge,
-    Composed,
-    DiscreteGaussianNoise,
-    DiscreteLaplaceNoise,
-    Filter,
-    GaussianNoise,
-    Guarantee,
-    LaplaceNoise,
-    Measure,
-    Neighbours,
-    Pure,
-    RandomizedResponseNoise,
-    Shuffled,
-    ShuffledRandomizedResponse,
-    Subsampled,
-    Tabulated,
-    advanced_epsilon,
-    basic_epsilon,
-    compose,
-    optimal_epsilon,
-    renyi,
-)
 from discreet.privacy.budgets.charges import Chargeable
 from discreet.privacy.guarantees.bounded_range import Ranges
 from discreet.privacy.numerics.rounding import Interval, total
@@ -82,7 +52,7 @@ _MOST: Final = 9
 _SLACK: Final = 1e-9
 _TOP: Final = Fraction(7311, 10_000)  # e/(1 + e), rounded up
 _SPREADS: Final = ("covariance", "variance")
-_MEASURES: Final = (EPSILON, RHO, MU_SQUARED, renyi(2))
+_MEASURES: Final = (dp.EPSILON, dp.RHO, dp.MU_SQUARED, dp.renyi(2))
 
 
 def _noise(tail: Callable[[int], Interval], apart: int = 1) -> Laws:
@@ -204,7 +174,7 @@ def _log_binomial(n: int, k: int) -> float:
 
 
 def _crowd(people: int) -> Claim:
-    law, claim = _clones(people, 1.0), _claim(Shuffled(_ONE, people), _reports)
+    law, claim = _clones(people, 1.0), _claim(dp.Shuffled(_ONE, people), _reports)
     rest = 1 - sum(p for p, _ in law.values()) + len(law) * _SLACK
     mirrored = {(clones, clones + 1 - kind): p for (clones, kind), p in law.items()}
     laws = law | {"the rest": (0.0, rest)}, mirrored | {"the rest": (0.0, rest)}
@@ -233,18 +203,20 @@ def _best(chances: Chances, runs: int, top: int) -> Chances:
     return found
 
 
-def _claim(guarantee: Guarantee, laws: Callable[[], Laws]) -> Claim:
+def _claim(guarantee: dp.Guarantee, laws: Callable[[], Laws]) -> Claim:
     name, pairs = type(guarantee).__name__, (Pair(0, 1),)
     return Claim(name, guarantee, pairs, not_drawn, lambda side: ends(dict(laws()[side])))
 
 
 def _theorem(epsilon: Callable[..., Any], lost: Fraction) -> Claim:
     """The epsilon that a theorem gives many answers alike; without a delta, far out in the tail."""
-    half = Approximate(_ONE / 2, lost / _MANY) if lost else Pure(_ONE / 2)
+    half = dp.Approximate(_ONE / 2, lost / _MANY) if lost else dp.Pure(_ONE / 2)
     delta = _SLIP if lost else _SLIP**6
     found = Fraction(epsilon([(half, _MANY)], delta).upper)
     told = 1 - (1 - lost / _MANY) ** _MANY
-    return _claim(Approximate(found, delta), lambda: _or_truth(_responses(_MANY, _ONE / 2), told))
+    return _claim(
+        dp.Approximate(found, delta), lambda: _or_truth(_responses(_MANY, _ONE / 2), told)
+    )
 
 
 def _tuning() -> Claim:
@@ -256,14 +228,14 @@ def _tuning() -> Claim:
 
 
 @cache
-def _loss(name: str, neighbours: Neighbours) -> Fraction:
+def _loss(name: str, neighbours: dp.Neighbours) -> Fraction:
     """The most that one person moves a statistic of a few, over its stated sensitivity.
 
     All data sets of so many people are looked at whose values are at a bound or in the middle.
     """
     exact, stated = STATISTICS[name], getattr(sensitivity, name.partition("-")[0])
     extra = {"ddof": 1} if name.endswith("-1") else {}
-    changes, losses = neighbours is Neighbours.CHANGE_ONE, [Fraction(0)]
+    changes, losses = neighbours is dp.Neighbours.CHANGE_ONE, [Fraction(0)]
     for low, high in ((-3, 5), (100, 110)):
         columns = 2 if name.startswith("covariance") else 1
         values = list(product((low, (low + high) // 2, high), repeat=columns))
@@ -280,7 +252,7 @@ def _loss(name: str, neighbours: Neighbours) -> Fraction:
 
 
 @cache
-def _local_loss(neighbours: Neighbours) -> Fraction:
+def _local_loss(neighbours: dp.Neighbours) -> Fraction:
     """The most that one person moves the median of data so many changes away, over what is stated.
 
     All data sets of so few values are looked at; each change is followed to all that it may give.
@@ -290,7 +262,7 @@ def _local_loss(neighbours: Neighbours) -> Fraction:
 
     def near(data: tuple[int, ...]) -> set[tuple[int, ...]]:
         fewer = {data[:i] + data[i + 1 :] for i in range(len(data))}
-        changes = neighbours is Neighbours.CHANGE_ONE
+        changes = neighbours is dp.Neighbours.CHANGE_ONE
         more = (
             (one, *rest) for rest in (fewer if changes else {data}) for one in range(_GROUP + 1)
         )
@@ -311,9 +283,9 @@ def _local_loss(neighbours: Neighbours) -> Fraction:
     return max(losses)
 
 
-def _statistic(name: str, neighbours: Neighbours) -> Claim:
+def _statistic(name: str, neighbours: dp.Neighbours) -> Claim:
     """A statistic with Laplace noise for its stated sensitivity, at its worst."""
-    promised = Pure(_ONE, neighbours=neighbours)
+    promised = dp.Pure(_ONE, neighbours=neighbours)
     return _claim(promised, lambda: _reports(epsilon=_loss(name, neighbours)))
 
 
@@ -350,12 +322,12 @@ def _training() -> Claim:
     return _claim(plan.guarantee(3), lambda: _twice(_sampled(_rounded(), Fraction(1, 4))))
 
 
-def _within(measure: Measure) -> Claim:
+def _within(measure: dp.Measure) -> Claim:
     """All that a budget of an epsilon and a delta has, spent at once, and a delta of charges."""
     own = Fraction(0) if measure.order else _SLIP / 2
-    amount = Filter.within(_ONE, _SLIP, by=measure, deltas=own).limit.amount
-    square = amount * {RHO: 2, MU_SQUARED: 1}.get(measure, 2 / (measure.order or _ONE))
-    return _claim(Approximate(_ONE, _SLIP), lambda: _or_truth(_rounded(4, 16 / square), own))
+    amount = dp.Filter.within(_ONE, _SLIP, by=measure, deltas=own).limit.amount
+    square = amount * {dp.RHO: 2, dp.MU_SQUARED: 1}.get(measure, 2 / (measure.order or _ONE))
+    return _claim(dp.Approximate(_ONE, _SLIP), lambda: _or_truth(_rounded(4, 16 / square), own))
 
 
 def _batches() -> Claim:
@@ -366,67 +338,72 @@ def _batches() -> Claim:
     return _claim(sums.guarantee, lambda: _rounded(1, Fraction(2)))
 
 
-_BITS: Final = RandomizedResponseNoise(_ONE)
-_LATTICE: Final = DiscreteGaussianNoise(1, _VARIANCE)
-_HALF: Final = GDP(Fraction(1, 2))
-_NAMED: Final = {"basic": basic_epsilon, "advanced": advanced_epsilon, "optimal": optimal_epsilon}
+_BITS: Final = dp.RandomizedResponseNoise(_ONE)
+_LATTICE: Final = dp.DiscreteGaussianNoise(1, _VARIANCE)
+_HALF: Final = dp.GDP(Fraction(1, 2))
+_NAMED: Final = {
+    "basic": dp.basic_epsilon,
+    "advanced": dp.advanced_epsilon,
+    "optimal": dp.optimal_epsilon,
+}
 _GROUPS: Final[Mapping[str, tuple[Any, Callable[..., Laws]]]] = {
-    "pure": (Pure(_ONE), _geometric),
+    "pure": (dp.Pure(_ONE), _geometric),
     "responses": (_BITS, _geometric),
-    "table": (Tabulated([1, -1], [_TOP, 1 - _TOP]), _geometric),
-    "laplacenoise": (LaplaceNoise(_ONE), _laplace),
-    "discretelaplacenoise": (DiscreteLaplaceNoise(_ONE), _geometric),
-    "wide-laplace": (DiscreteLaplaceNoise(_ONE, 3), lambda n=1: _geometric(3 * n, 3 * _ONE)),
+    "table": (dp.Tabulated([1, -1], [_TOP, 1 - _TOP]), _geometric),
+    "laplacenoise": (dp.LaplaceNoise(_ONE), _laplace),
+    "discretelaplacenoise": (dp.DiscreteLaplaceNoise(_ONE), _geometric),
+    "wide-laplace": (dp.DiscreteLaplaceNoise(_ONE, 3), lambda n=1: _geometric(3 * n, 3 * _ONE)),
     "gdp": (_HALF, _rounded),
-    "gaussiannoise": (GaussianNoise(Fraction(1, 2)), _rounded),
-    "zcdp": (ZCDP(1 / (2 * _VARIANCE)), _discrete),
+    "gaussiannoise": (dp.GaussianNoise(Fraction(1, 2)), _rounded),
+    "zcdp": (dp.ZCDP(1 / (2 * _VARIANCE)), _discrete),
     "discretegaussiannoise": (_LATTICE, _discrete),
-    "wide-gaussian": (DiscreteGaussianNoise(2, _VARIANCE), lambda n=1: _discrete(2 * n)),
-    "rdp": (RDP(lambda order: order / (2 * _VARIANCE)), _discrete),
-    "approximate": (Approximate(_ONE, _SLIP), _shown),
-    "subsampled": (Subsampled(_LATTICE, _RATE), _sampled_people),
+    "wide-gaussian": (dp.DiscreteGaussianNoise(2, _VARIANCE), lambda n=1: _discrete(2 * n)),
+    "rdp": (dp.RDP(lambda order: order / (2 * _VARIANCE)), _discrete),
+    "approximate": (dp.Approximate(_ONE, _SLIP), _shown),
+    "subsampled": (dp.Subsampled(_LATTICE, _RATE), _sampled_people),
 }
 """Guarantees of one person, and the laws of outputs for so many people."""
 
 _CLAIMS: Final[dict[str, Claim]] = {
-    "pure-composition": _claim(compose([(Pure(_ONE), 2)]), lambda: _twice(_reports())),
+    "pure-composition": _claim(dp.compose([(dp.Pure(_ONE), 2)]), lambda: _twice(_reports())),
     "mixed-composition": _claim(
-        compose([Pure(_ONE), (Pure(_ONE / 2), 2)]),
+        dp.compose([dp.Pure(_ONE), (dp.Pure(_ONE / 2), 2)]),
         lambda: _both(_reports(), _twice(_reports(epsilon=_ONE / 2))),
     ),
-    "response-composition": _claim(compose([(_BITS, 2)]), lambda: _twice(_reports())),
+    "response-composition": _claim(dp.compose([(_BITS, 2)]), lambda: _twice(_reports())),
     "choices": _claim(
-        compose([(BoundedRange(_ONE), 2)]), lambda: _twice(_reports(epsilon=_ONE / 2))
+        dp.compose([(dp.BoundedRange(_ONE), 2)]), lambda: _twice(_reports(epsilon=_ONE / 2))
     ),
     "deltas": _claim(
-        compose([BoundedRange(_ONE), (Approximate(_ONE, _SLIP), 3)]),
+        dp.compose([dp.BoundedRange(_ONE), (dp.Approximate(_ONE, _SLIP), 3)]),
         lambda: _both(_reports(epsilon=_ONE / 2), _or_truth(_responses(3), 1 - (1 - _SLIP) ** 3)),
     ),
     "zcdp-deltas": _claim(
-        compose([(ZCDP(1 / (2 * _VARIANCE), _SLIP), 2)]),
+        dp.compose([(dp.ZCDP(1 / (2 * _VARIANCE), _SLIP), 2)]),
         lambda: _or_truth(_twice(_discrete()), 1 - (1 - _SLIP) ** 2),
     ),
-    "discrete-gaussian": _claim(compose([(_LATTICE, 2)]), lambda: _twice(_discrete())),
+    "discrete-gaussian": _claim(dp.compose([(_LATTICE, 2)]), lambda: _twice(_discrete())),
     "sampled-delta": _claim(
-        Subsampled(Approximate(_ONE, _SLIP), _RATE), lambda: _sampled(_or_truth(_reports(), _SLIP))
+        dp.Subsampled(dp.Approximate(_ONE, _SLIP), _RATE),
+        lambda: _sampled(_or_truth(_reports(), _SLIP)),
     ),
     "sampled-composition": _claim(
-        compose([(Subsampled(_BITS, _RATE), 2)]), lambda: _twice(_sampled(_reports()))
+        dp.compose([(dp.Subsampled(_BITS, _RATE), 2)]), lambda: _twice(_sampled(_reports()))
     ),
     "sampled-gaussian": _claim(
-        compose([(Subsampled(_LATTICE, _RATE), 2)]), lambda: _twice(_sampled(_discrete()))
+        dp.compose([(dp.Subsampled(_LATTICE, _RATE), 2)]), lambda: _twice(_sampled(_discrete()))
     ),
     "fixed-size": _claim(
-        Subsampled(Pure(_ONE, neighbours=Neighbours.CHANGE_ONE), _RATE, scheme=1),
+        dp.Subsampled(dp.Pure(_ONE, neighbours=dp.Neighbours.CHANGE_ONE), _RATE, scheme=1),
         lambda: _sampled(_reports()),
     ),
     "ranges": _claim(Ranges(_ONE / 8), lambda: _reports(epsilon=_ONE / 2)),
-    "shuffling": _claim(ShuffledRandomizedResponse(_ONE, 5), lambda: _reports(5, 2)),
-    "shuffling-k": _claim(ShuffledRandomizedResponse(_ONE, 4, 3), lambda: _reports(4, 3)),
-    "clones": _claim(Shuffled(_ONE, 6), lambda: _reports(6, 2)),
+    "shuffling": _claim(dp.ShuffledRandomizedResponse(_ONE, 5), lambda: _reports(5, 2)),
+    "shuffling-k": _claim(dp.ShuffledRandomizedResponse(_ONE, 4, 3), lambda: _reports(4, 3)),
+    "clones": _claim(dp.Shuffled(_ONE, 6), lambda: _reports(6, 2)),
     "clones-many": _crowd(600),
     "responses-k": _claim(
-        compose([(RandomizedResponseNoise(_ONE, 4), 2)]), lambda: _twice(_reports(k=4))
+        dp.compose([(dp.RandomizedResponseNoise(_ONE, 4), 2)]), lambda: _twice(_reports(k=4))
     ),
     **{
         f"{way}-{name}": _claim(stated, partial(laws, people))
@@ -434,12 +411,12 @@ _CLAIMS: Final[dict[str, Claim]] = {
         for way, people, stated in (
             ("alone", 1, one),
             ("group", _GROUP, one.group(_GROUP)),
-            ("change", 2, one.under(Neighbours.CHANGE_ONE)),
+            ("change", 2, one.under(dp.Neighbours.CHANGE_ONE)),
         )
     },
     **{
         f"sampled-{name}": _claim(
-            Subsampled(one, _RATE),
+            dp.Subsampled(one, _RATE),
             lambda laws=laws: _sampled(laws(1)),  # type: ignore[misc]
         )
         for name, (one, laws) in _GROUPS.items()
@@ -452,17 +429,17 @@ _CLAIMS: Final[dict[str, Claim]] = {
     },
     **({"tuning": _tuning(), "training": _training()} if find_spec("sklearn") else {}),
     **({"batches": _batches()} if find_spec("sklearn") else {}),
-    **{f"within-{one.name}": _within(one) for one in (RHO, MU_SQUARED, renyi(8))},
+    **{f"within-{one.name}": _within(one) for one in (dp.RHO, dp.MU_SQUARED, dp.renyi(8))},
     **{
         f"{name.replace('_', '-')}-{about.value}": _statistic(name, about)
-        for name, about in product(STATISTICS, Neighbours)
+        for name, about in product(STATISTICS, dp.Neighbours)
     },
     **{
         f"local-median-{about.value}": _claim(
-            Pure(_ONE, neighbours=about),
+            dp.Pure(_ONE, neighbours=about),
             lambda about=about: _reports(epsilon=_local_loss(about)),  # type: ignore[misc]
         )
-        for about in Neighbours
+        for about in dp.Neighbours
     },
 }
 
@@ -485,20 +462,20 @@ def audit_accounting(name: str, claim: Claim) -> Audit:
     return Audit(name, claim, tuple(found), time.process_time() - start)
 
 
-def _restated(guarantee: Guarantee) -> Iterator[Guarantee]:
+def _restated(guarantee: dp.Guarantee) -> Iterator[dp.Guarantee]:
     """The same as it is stored, in rho, and as the price in every measure that can express it."""
     about = guarantee.neighbours
-    yield Guarantee.from_dict(guarantee.to_dict())
-    if isinstance(guarantee, Composed):  # part by part, and as compositions of compositions
+    yield dp.Guarantee.from_dict(guarantee.to_dict())
+    if isinstance(guarantee, dp.Composed):  # part by part, and as compositions of compositions
         parts = [one for one, count in guarantee.parts for _ in range(min(count, _MOST))]
-        yield compose(parts)
-        yield compose([(compose([one]), count) for one, count in guarantee.parts])
+        yield dp.compose(parts)
+        yield dp.compose([(dp.compose([one]), count) for one, count in guarantee.parts])
     with suppress(InputError):
-        yield ZCDP(Fraction(guarantee.rho().upper), neighbours=about)
+        yield dp.ZCDP(Fraction(guarantee.rho().upper), neighbours=about)
     for measure in _MEASURES:
-        budget = Filter(Charge(0, measure=measure, neighbours=about))
+        budget = dp.Filter(dp.Charge(0, measure=measure, neighbours=about))
         with suppress(InputError):
-            if isinstance(guarantee, Composed):
-                yield Filter(budget.price_sum(guarantee)).guarantee
+            if isinstance(guarantee, dp.Composed):
+                yield dp.Filter(budget.price_sum(guarantee)).guarantee
             elif isinstance(guarantee, Chargeable):
-                yield Filter(budget.price(guarantee)).guarantee
+                yield dp.Filter(budget.price(guarantee)).guarantee

@@ -16,6 +16,7 @@ from discreet.audit.catalogue import CATALOGUE
 from discreet.audit.distance import too_far
 from discreet.audit.enumerate import check_law, enumerate_loss, remembered
 from discreet.audit.evidence import Evidence, points
+from discreet.audit.replay import leaks
 from discreet.audit.report import Audit, priced
 from discreet.errors import InputError
 from discreet.mechanisms.mechanism import Claim, Mechanism
@@ -94,11 +95,11 @@ def _made(kind: type) -> Iterator[tuple[dict[str, Any], Mechanism]]:
     """The mechanism at each strength, with no other parameter, each of them, and all of them."""
     known = inspect.signature(kind).parameters
     plain = {name: one for name, one in _NEEDED.items() if name in known}
-    others = [{name: one} for name, one in _OTHERWISE.items() if name in known]
-    together = {name: one for way in others for name, one in way.items()}
-    apart = {name: one for name, one in together.items() if name != "monotone"}
-    alike = {name: one for name, one in together.items() if name != "neighbours"}
-    for strength, way in product(_STRENGTHS, ({}, *others, apart, alike)):
+    other = {name: one for name, one in _OTHERWISE.items() if name in known}
+    alone = [{name: one} for name, one in other.items()]
+    most = [{**other, "monotone": False}, {**other, "neighbours": Neighbours.ADD_REMOVE}]
+    together = [{name: way[name] for name in other} for way in most]  # not both of these
+    for strength, way in product(_STRENGTHS, ({}, *alone, *together)):
         said = {**plain, **strength, **way}
         with suppress(InputError, TypeError):  # it lacks some, or they exclude each other
             yield said, kind(**said)
@@ -109,6 +110,7 @@ def _wrong(said: Mapping[str, Any], rule: Mechanism, claim: Claim) -> Iterator[s
         yield "its guarantee is about other neighbours"
     for pair in claim.pairs:
         yield from too_far(rule, (pair.left,), (pair.right,))
+    yield from filter(None, [leaks(rule, claim.pairs)])
 
 
 PARAMETERS: Final = {f"parameters-{kind.__name__.lower()}": kind for kind in _KINDS}

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from discreet.audit import accounting
 from discreet.audit.accounting import ACCOUNTING, audit_accounting
+from discreet.audit.enumerate import check_statements
 from discreet.cli.audit import audit
 from discreet.errors import BudgetError, InvariantBroken
 from discreet.local import KRandomizedResponse
@@ -16,6 +17,7 @@ from discreet.local.device_ledger import DeviceLedger
 from discreet.mechanisms.median import Median
 from discreet.privacy import (
     EPSILON,
+    GDP,
     MU_SQUARED,
     RDP,
     RHO,
@@ -28,6 +30,7 @@ from discreet.privacy import (
     DiscreteLaplaceNoise,
     Filter,
     GaussianNoise,
+    Guarantee,
     IndividualFilter,
     LaplaceNoise,
     Neighbours,
@@ -36,12 +39,14 @@ from discreet.privacy import (
     RandomizedResponseNoise,
     ShuffledRandomizedResponse,
     Subsampled,
+    Tabulated,
     compose,
 )
 from discreet.privacy.budgets import charges, filters
 from discreet.privacy.budgets import odometer as odometers
 from discreet.privacy.budgets.charges import units
 from discreet.privacy.budgets.individual import BUDGET_UNITS
+from discreet.privacy.guarantees import clones
 
 TIGHT = {
     "accountant-" + name
@@ -230,3 +235,40 @@ def test_laws_are_not_sampled_and_have_names():
     shown = CliRunner().invoke(audit, ["accountant-sampled-responses", "--csv"])
     assert shown.exit_code == 0
     assert "accountant-sampled-responses,Subsampled,add-remove," in shown.output
+
+
+def test_a_tail_of_clones_that_is_too_large_is_caught(monkeypatch):
+    true = clones.half_tail
+
+    def larger(counts, start):
+        tail, steps = true(counts, start)
+        return 1.01 * tail, steps
+
+    monkeypatch.setattr(clones, "half_tail", larger)
+    assert audit_accounting("planted", accounting._crowd(300)).refuted
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(Pure, "_tradeoff"), (Approximate, "_epsilon"), (GDP, "_epsilon"), (Tabulated, "_epsilon")],
+)
+def test_a_statement_that_differs_from_its_curve_is_caught(monkeypatch, kind, name):
+    true = getattr(kind, name)
+
+    def better(guarantee, asked):
+        if name == "_tradeoff":
+            return true(guarantee, asked) * 1.01
+        return true(guarantee, min(asked * Fraction(3, 2), Fraction(99, 100)))
+
+    claim = ACCOUNTING[
+        f"accountant-alone-{'table' if kind is Tabulated else kind.__name__.lower()}"
+    ]
+    monkeypatch.setattr(kind, name, better)
+    assert check_statements(claim).refuted
+
+
+def test_groups_about_the_usual_neighbours_are_caught(monkeypatch):
+    true = Guarantee.from_dict
+    usual = lambda stored: true({**stored, "neighbours": "add-remove"})  # noqa: E731
+    monkeypatch.setattr(Guarantee, "from_dict", staticmethod(usual))
+    assert "neighbours" in audit_accounting("planted", ACCOUNTING["accountant-change-pure"]).why

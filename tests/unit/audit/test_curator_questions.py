@@ -746,3 +746,13 @@ def test_every_question_of_the_file_is_asked():
     assert starts == [len(texts) for texts in source.values()]  # nor lacks one a semicolon
     asked = file.read_text("utf-8")
     assert not [name for name in names if f'"{name}"' not in asked]
+
+
+def test_quantiles_that_state_less_than_a_person_moves_are_caught(monkeypatch):
+    true = measure_set.quantile_guarantee
+
+    def of_one_row(measurement, draws):
+        return true(measurement, [(one / measurement.sensitivity, scale) for one, scale in draws])
+
+    monkeypatch.setattr(measure_set, "quantile_guarantee", of_one_row)
+    assert caught(QUESTIONS["curator-quantiles"].parts[0], "that is stated")
