@@ -24,7 +24,7 @@ from discreet.audit.replayed_questions import not_drawn
 from discreet.audit.report import Audit
 from discreet.curator.budget import Budget
 from discreet.curator.opening import Curator
-from discreet.errors import BudgetError
+from discreet.errors import BudgetError, InputError
 from discreet.local.device_ledger import DeviceLedger
 from discreet.local.domain import ValueDomain
 from discreet.local.frequency import KRandomizedResponse
@@ -227,6 +227,9 @@ SEQUENCES: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
 def audit_sequence(name: str, sequence: Callable[[], Iterator[str]]) -> Audit:
     """Drive an account; certain."""
     start, claim = time.process_time(), Claim("Account", dp.Pure(0), (Pair(0, 1),), not_drawn)
-    reason = next(sequence(), "")
+    try:
+        reason = next(sequence(), "")
+    except InputError as error:
+        reason = f"an account refuses itself: {error}"
     evidence = Evidence("Account", "sums", Point(0.0, 0.0), 0.0, "sums agree", reason=reason)
     return Audit(name, claim, (evidence,), time.process_time() - start)
