@@ -11,9 +11,18 @@ import pkgutil
 import pytest
 
 import discreet.mechanisms
-from discreet.audit import accounting, audit_claim, check_mechanism, compare_paths, refute, released
+from discreet.audit import (
+    accounting,
+    audit_claim,
+    check_mechanism,
+    compare_paths,
+    parameters,
+    refute,
+    released,
+)
 from discreet.audit.catalogue import CATALOGUE
 from discreet.audit.enumerate import enumerate_loss
+from discreet.audit.parameters import PARAMETERS
 from discreet.audit.replay import step_by_step
 from discreet.mechanisms import sensitivity
 from discreet.mechanisms.continual import Stream
@@ -69,6 +78,8 @@ def test_every_parameter_is_audited_away_from_its_default(monkeypatch):
             listen(kind)
     for make in CATALOGUE.values():
         make()
+    for kind in PARAMETERS.values():
+        list(parameters._made(kind))
 
     silent = {
         f"{kind.__name__}({name}=)"

@@ -35,6 +35,7 @@ from discreet.privacy.budgets.individual_balances import ClassCosts, IndividualB
 
 _MEASURES: Final = (dp.EPSILON, dp.RHO, dp.MU_SQUARED, dp.renyi(3))
 _TURNS, _PEOPLE, _MOST, _LOST = 150, 9, Fraction(3), Fraction(1, 7)
+_RARE: Final = Fraction(1, 1000)
 _LESS: Final = 1 - Fraction(1, 10**9)
 """Roots and curves are rounded."""
 
@@ -81,7 +82,7 @@ def _filter(measure: dp.Measure, about: dp.Neighbours) -> Iterator[str]:
 
 
 def _odometer(about: dp.Neighbours) -> Iterator[str]:
-    meter, rho, pure, slips = dp.Odometer(_LOST, neighbours=about), 0.0, 0.0, Fraction(0)
+    meter, rho, mixed, slips = dp.Odometer(_LOST, neighbours=about), 0.0, False, Fraction(0)
     for turn in range(_TURNS // 5):
         measure, amount = _MEASURES[_lot(3 if turn > _TURNS // 9 else 1)], _amount()
         slip = _LOST * _amount() / 9
@@ -89,7 +90,7 @@ def _odometer(about: dp.Neighbours) -> Iterator[str]:
             meter = meter.charge(dp.Charge(amount, slip, measure=measure, neighbours=about))
             own = {dp.EPSILON: amount * Fraction(math.tanh(amount / 2)), dp.MU_SQUARED: amount / 2}
             rho, slips = rho + float(own.get(measure, amount)), slips + slip
-            pure += float(amount) if measure == dp.EPSILON or not amount else math.inf
+            mixed = mixed or (measure != dp.EPSILON and amount > 0)
             if slips > _LOST:
                 yield "an odometer takes more deltas than it has"
         meter = dp.Odometer.from_dict(meter.to_dict())
@@ -97,11 +98,9 @@ def _odometer(about: dp.Neighbours) -> Iterator[str]:
             yield "an odometer counts less than was charged"
         if (rho and meter.epsilon(0).upper < math.inf) or meter.neighbours is not about:
             yield "an odometer promises more than its deltas allow"
-        for more in (Fraction(1, 100), Fraction(1, 10**6)):
-            gaussian = dp.GDP.of_square(Fraction(2 * rho)).epsilon(more).lower
-            least = gaussian if pure == math.inf else 0.0
-            if meter.epsilon(_LOST + more).upper < least * _LESS:
-                yield "an odometer says less than Gaussian answers give away"
+        told = meter.epsilon(_LOST + _RARE).upper
+        if mixed and told < dp.GDP.of_square(Fraction(2 * rho)).epsilon(_RARE).lower * _LESS:
+            yield "an odometer says less than Gaussian answers give away"
 
 
 def _individual() -> Iterator[str]:

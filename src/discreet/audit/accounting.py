@@ -32,7 +32,7 @@ from discreet.audit.report import Audit
 from discreet.errors import InputError
 from discreet.mechanisms import noise_tails, sensitivity
 from discreet.mechanisms.comparison_laws import at_least, ends
-from discreet.mechanisms.mechanism import Claim, Law, Pair
+from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.median import GridRange, Median
 from discreet.privacy.budgets.charges import Chargeable
 from discreet.privacy.guarantees.bounded_range import Ranges
@@ -50,6 +50,7 @@ _MANY: Final = 100
 _RUNS: Final = 8
 _MOST: Final = 9
 _SLACK: Final = 1e-9
+_NO_CLONE: Final = math.log1p(-1 / math.e)
 _TOP: Final = Fraction(7311, 10_000)  # e/(1 + e), rounded up
 _SPREADS: Final = ("covariance", "variance")
 _MEASURES: Final = (dp.EPSILON, dp.RHO, dp.MU_SQUARED, dp.renyi(2))
@@ -150,34 +151,25 @@ def _laplace(people: int = 1) -> Laws:
     return _noise(lambda m: Interval.of((half - m) / 8).exp() / 2, 8 * people)
 
 
-def _clones(people: int, epsilon: float) -> Law:
+def _crowd(people: int) -> Claim:
     """How many of a crowd look alike to somebody of one kind or the other, in plain floats.
 
-    Each of the others is a clone with chance e^-epsilon, of either kind alike; then one is true.
+    Each of the others is a clone with chance 1/e, of either kind alike; one person is true.
     """
-    chance, truth = math.exp(-epsilon), 1 / (1 + math.exp(-epsilon))
-    mean, wide = (people - 1) * chance, 9 * math.sqrt(people * chance)
-    found: dict[Any, float] = {}
+    truth, mean, wide = 1 / (1 + math.exp(-1)), people / math.e, 9 * math.sqrt(people / math.e)
+    found, logs = dict[Any, float](), [math.lgamma(k + 1) for k in range(people + 1)]
     for clones in range(max(0, int(mean - wide)), min(people, int(mean + wide))):
-        some = np.arange(clones + 1)
-        logs = _log_binomial(people - 1, clones) + clones * math.log(chance)
-        logs += (people - 1 - clones) * math.log1p(-chance) - clones * math.log(2)
-        masses = np.exp([logs + _log_binomial(clones, k) for k in some])
-        for own, share in ((1, truth), (0, 1 - truth)):
-            for kind, mass in zip((some + own).tolist(), (masses * share).tolist(), strict=True):
-                found[clones, kind] = found.get((clones, kind), 0.0) + mass
-    return {key: (p * (1 - _SLACK), p * (1 + _SLACK)) for key, p in found.items()}
-
-
-def _log_binomial(n: int, k: int) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-
-
-def _crowd(people: int) -> Claim:
-    law, claim = _clones(people, 1.0), _claim(dp.Shuffled(_ONE, people), _reports)
-    rest = 1 - sum(p for p, _ in law.values()) + len(law) * _SLACK
-    mirrored = {(clones, clones + 1 - kind): p for (clones, kind), p in law.items()}
-    laws = law | {"the rest": (0.0, rest)}, mirrored | {"the rest": (0.0, rest)}
+        left = people - 1 - clones
+        log = logs[people - 1] - logs[left] - clones * (1 + math.log(2)) + left * _NO_CLONE
+        for kind in range(clones + 1):
+            mass = math.exp(log - logs[kind] - logs[clones - kind])
+            for own, share in ((1, truth), (0, 1 - truth)):
+                key = clones, kind + own
+                found[key] = found.get(key, 0.0) + share * mass
+    rest = {"the rest": (0.0, 1 - sum(found.values()) + len(found) * _SLACK)}
+    one = {key: (p * (1 - _SLACK), p * (1 + _SLACK)) for key, p in found.items()}
+    laws = one | rest, {(n, n + 1 - kind): p for (n, kind), p in one.items()} | rest
+    claim = _claim(dp.Shuffled(_ONE, people), _reports)
     return replace(claim, law=lambda side: laws[side])
 
 

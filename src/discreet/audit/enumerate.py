@@ -116,15 +116,13 @@ def check_statements(claim: Claim) -> Evidence:
     levels = () if isinstance(given, Composed) else _LEVELS  # whose curve takes long
     allowed = [(level, given.tradeoff(level)) for level in levels]
     stated = [Point(given.epsilon(delta).upper, float(delta)) for delta in _DELTAS]
-    about = f"epsilon at a delta, errors of attackers, {given.neighbours.value}"
+    about = "epsilon at a delta"
     for pair, view in product(claim.pairs, views(claim)):
         left, right = view.law(pair.left), view.law(pair.right)
         for laws in (Laws.of(left, right), Laws.of(right, left)):
-            some = [point for point in stated if math.isfinite(point.epsilon)]
-            found += [
-                Evidence(claim.name, "law", point, laws.certified(point.delta), about)
-                for point in some
-            ]
+            for point in stated:
+                bound = laws.certified(point.delta) if math.isfinite(point.epsilon) else 0.0
+                found.append(Evidence(claim.name, "law", point, bound, about))
             if any(laws.missed(float(level)) < least for level, least in allowed):
                 reason = "an attacker errs less than the guarantee allows"
                 found.append(Evidence(claim.name, "law", top, 0.0, about, reason=reason))

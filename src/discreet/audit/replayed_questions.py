@@ -280,7 +280,9 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
     own = second.outcome[-1] if isinstance(second.outcome, list) else None
     if isinstance(own, dp.Guarantee):  # of a model, which says itself what was spent
         most = min(most, Fraction(own.epsilon(promised.delta0).upper))
-    yield from _unpaid(dp.compose(costs), list(_facts(second.outcome)))
+    told = second.outcome if isinstance(second.outcome, list) else []
+    inside = [fact for part in told if isinstance(part, list) for fact in part]
+    yield from _unpaid(dp.compose(costs), [*told, *inside])
     if callable(own):  # of that person, in the measure that shares add up in
         lost_by, paid_by = dp.compose(costs).rho().lower, own().rho().upper
         if lost_by > paid_by:
@@ -305,14 +307,6 @@ def _unpaid(lost: dp.Composed, facts: list[Any]) -> Iterator[str]:
 def stated(release: BaseRelease) -> dp.Composed:
     """What a release says that its parts have given away."""
     return dp.compose([one.guarantee for one in release.costs])
-
-
-def _facts(told: Any) -> Iterator[Any]:
-    if not isinstance(told, (list, tuple)):
-        yield told
-        return
-    for one in told:
-        yield from _facts(one)
 
 
 def _joined(tape: tuple[RecordedRelease, ...]) -> list[RecordedRelease]:
