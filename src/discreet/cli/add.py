@@ -207,7 +207,7 @@ def add(
     public_key: tuple[str, ...],
     **said: Any,
 ) -> None:
-    """Protect one more table.
+    """Add a table to the curator.
 
     The table NAME is read from the file SOURCE. Types come from the file (Parquet, DuckDB) or from
     you (CSV, Excel, JSON): `discreet describe SOURCE` proposes them, and tells what would be lost.

@@ -149,7 +149,7 @@ def compare(*, budget: "Budget | None") -> None:
         }
         for name, widths in found.half_widths.items()
     ]
-    head = "How far off each count is, 95 times in 100, if all share the budget equally:"
+    head = "95 % interval of each count, if all share the budget equally:"
     show(rows, lambda: click.echo(f"{head}\n{found}"), rows=rows)
 
 
@@ -220,7 +220,7 @@ def _about_person(command: "Callable[..., None]") -> "Callable[..., None]":
 
 @options.group()
 def person() -> None:
-    """Look after people who have budgets of their own: for the owner alone.
+    """Manage per-person budgets (owner only).
 
     NAME is what stands in the column that names people; - reads it from the standard input, so that
     it is in no history of commands.

@@ -94,7 +94,7 @@ def show_answers(
             f"{age:.1f}",
         )
     console.print(table)
-    console.print("± holds 95 times in 100. Asking the same again gives the same, for nothing:")
+    console.print("± is a 95 % interval. Asking the same again returns the same answer for free:")
     assert curator.sql(SMOKERS, epsilon=EPSILON) == release  # noqa: S101 - what the line says
     show_budget(console, curator)
     return told

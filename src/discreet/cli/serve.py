@@ -69,7 +69,7 @@ def serve(
     upload_limit: int,
     **where: Any,
 ) -> None:
-    """Put the curator behind HTTP, with a page in front.
+    """Serve the curator over HTTP, with a web page.
 
     Make the first token with --init; it is shown once. Every answer is charged as on the command
     line. Stopping it (Ctrl-C, SIGTERM) finishes what is charged.
@@ -141,7 +141,7 @@ _HEAD = ("id", "name", "role", "datasets", "expires", "state")
 @options.curator_option
 @click.pass_context
 def token(ctx: click.Context, *, folder: Path) -> None:
-    """Show who is let in at the server.
+    """Show, make and revoke tokens for the server.
 
     `make` makes a token, which is shown once; `revoke` ends one. This is done in the folder of the
     curator, by whoever can open it; a server that runs takes notice at once.
@@ -263,7 +263,7 @@ def witness(
     behind_tls: bool,
     forget: str | None,
 ) -> None:
-    """Sign heads of ledgers, on another machine than theirs.
+    """Run a witness, which signs the heads of ledgers of other machines.
 
     FOLDER keeps its key and what it has signed. A curator names it once, by its address: discreet
     init --witness, or discreet serve --witness. From then on an older copy of the curator's folder

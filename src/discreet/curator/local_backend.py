@@ -254,7 +254,7 @@ _SHORT: Final = 4096
 _Size: TypeAlias = tuple[int, frozenset[str] | None]
 """How many rows a table has at most, and columns that tell them apart, where some are known to."""
 
-EXACT: Final = "computed from public tables alone: exact, about nobody, and free"
+EXACT: Final = "computed from public tables alone: exact and free"
 
 
 def answer_public(

@@ -139,8 +139,8 @@ class PersonPeriod:
     def words(self, table: str) -> str:
         """The privacy unit in words."""
         return (
-            f"{self.who}, with all of their rows of that {self.every}, as "
-            f"{table}.{self.column} and {table}.{self.period} tell"
+            f"{self.who}, with all of their rows of that {self.every} (identified by "
+            f"{table}.{self.column} and {table}.{self.period})"
         )
 
 

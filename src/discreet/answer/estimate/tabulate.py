@@ -103,7 +103,7 @@ def draws_for(groups: int) -> int:
 
 def off_in_rows(aggregate: Aggregate, off: float, lost: float = 0.0) -> str:
     """How far a quantile is off in rows, where limits cut off a share `lost` of them at most."""
-    rows, sure = counted(math.ceil(off), "row"), "95 times in 100"
+    rows, sure = counted(math.ceil(off), "row"), "with 95 % confidence"
     cut = f", and {100 * lost:.2g} % of all rows for what limits cut off" if lost else ""
     if aggregate.from_end:
         small = "in a group of fewer rows it may be anywhere"
@@ -406,7 +406,7 @@ def off_by(seconds: Floats) -> str:
     most = float(np.max(seconds, initial=0.0, where=~np.isnan(seconds)))  # NaN: it is NULL
     unit, each = next(((u, e) for u, e in _LENGTHS if most >= 2 * e), _LENGTHS[-1])
     told = f"{math.ceil(10 * most / each) / 10:,}" if math.isfinite(most) else "any number of"
-    return f"it is off by {told} {unit} at most, 95 times in 100"
+    return f"it is off by {told} {unit} at most, with 95 % confidence"
 
 
 _LENGTHS = (("days", 86_400), ("hours", 3600), ("minutes", 60), ("seconds", 1))

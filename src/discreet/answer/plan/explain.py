@@ -198,8 +198,8 @@ def _offers(plan: SetPlan, dialect: Dialect, price: Price) -> Iterator[str]:
     if plan.finds_keys or missing_rows(plan.query):
         shown = ", shown=answer" if plan.finds_keys else ""
         yield (
-            "how many people have rows in no group that is shown is told by"
-            f" outside(question{shown}), {_offer(price, plan.noise_kind)}"
+            f"outside(question{shown}) counts the people with rows in no group that is shown,"
+            f" {_offer(price, plan.noise_kind)}"
         )
     tables = plan.query.relation.facts.tables
     more = any(isinstance(one, JoinPerson | Union) for one in nodes_of(plan.query.relation)[0])
@@ -210,7 +210,7 @@ def _offers(plan: SetPlan, dialect: Dialect, price: Price) -> Iterator[str]:
         most = (limits.max_groups or 1) * (limits.max_rows or 1)
         column, table = map(dialect.identifier, (tables[0].unit.column, tables[0].name))
         yield (  # quoted names, in a text for people
-            f"how many people have more than {counted(most, 'row')} in all is told by"  # noqa: S608
+            f"to count the people with more than {counted(most, 'row')} in all, ask"  # noqa: S608
             f" SELECT COUNT(*) AS n FROM (SELECT {column} FROM {table} GROUP BY {column}"
             f" HAVING COUNT(*) > {most}) AS p, {_offer(price, plan.noise_kind)}"
         )
@@ -223,7 +223,7 @@ def _offer(price: Price, noise_kind: NoiseKind) -> str:
         1 if noise_kind is NoiseKind.LAPLACE else 2
     )
     if not paid:
-        return "the more is paid, the better"
+        return "more accurate the larger epsilon is"
     alone, one = Strategy.of((Rows(None),)), ContributionBounds(noise_kind, 1, 1)
     count = Measurement(alone, one, paid, Neighbours.ADD_REMOVE, whole=True)
     width = math.ceil(count.view(Rows(None)).error())

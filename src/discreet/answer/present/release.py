@@ -365,8 +365,8 @@ def _hidden(query: Query, parts: Sequence[NoisyStatistics]) -> list[str]:
     """A note that small groups are withheld, for questions whose groups are not public."""
     if not any(part.finds_groups for part in parts):
         return []
-    over = ", and numbers over groups are over those that were found" if query.then else ""
-    return [f"Groups of few people are withheld, and nobody is told how many those are{over}"]
+    over = "; numbers computed over groups leave them out" if query.then else ""
+    return [f"Small groups are withheld, and how many is not public{over}"]
 
 
 def _rows(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:
@@ -390,7 +390,7 @@ def _note(part: NoisyStatistics) -> str:
     contributions = part.contributions
     unit = part.query.relation.facts.unit
     if isinstance(unit, EachRow):
-        return f"{contributions.noise_kind.value} noise; one row is in one group{_shown(part)}"
+        return f"{contributions.noise_kind.value} noise; each row is in one group{_shown(part)}"
     people = [isinstance(statistic, People) for statistic in part.measurements]
     limits = []
     if not all(people):
@@ -401,7 +401,9 @@ def _note(part: NoisyStatistics) -> str:
     if any(people) or part.finds_groups:
         limits.append(counted(contributions.groups, "group") + _over(part, GROUPS, "are in more"))
     who = unit.who if isinstance(unit, PersonPeriod) else "one person"
-    most = f"{contributions.noise_kind.value} noise; {who} weighs at most {' and '.join(limits)}"
+    most = (
+        f"{contributions.noise_kind.value} noise; {who} counts for at most {' and '.join(limits)}"
+    )
     return f"{most}{_about(part)}{_shown(part)}"
 
 
@@ -412,13 +414,15 @@ def _far(part: NoisyStatistics) -> str:
         return ""
     if bounds.far_rows < bounds.full_rows:
         return f", or {bounds.far_rows:,} if they have more than {bounds.far:,}"
-    return f", with noise for {bounds.rows:,}: people beyond {bounds.far:,} were looked at twice"
+    return (
+        f", with noise for {bounds.rows:,}: people beyond {bounds.far:,} were counted a second time"
+    )
 
 
 def _l2(part: NoisyStatistics) -> str:
     """Gaussian noise bounds the root of a person's squared rows over all groups."""
     spread = part.contributions.noise_kind is NoiseKind.GAUSSIAN and bool(part.query.keys)
-    return " in l2 norm" if spread and ROWS in part.clipped else ""
+    return " in L2 norm" if spread and ROWS in part.clipped else ""
 
 
 def _over(part: NoisyStatistics, what: str, more: str) -> str:
@@ -428,7 +432,7 @@ def _over(part: NoisyStatistics, what: str, more: str) -> str:
     if what not in part.learnt:
         return ""
     return (
-        f" (a guess: too little was paid to learn how many people {more};"
+        f" (a guess: epsilon was too small to learn how many people {more};"
         " intervals do not allow for them)"
     )
 
@@ -444,13 +448,11 @@ def _about(part: NoisyStatistics) -> str:
     )
     if ROWS in part.clipped and bounds.far and part.clipped[ROWS].most <= bounds.far:
         most += f" ({bounds.far_rows:,} if they have more than {bounds.far:,})"
-    return (
-        f"; {ALLOWED} as far as it can be seen, and are in any case about at most {most} a person"
-    )
+    return f"; {ALLOWED}, up to {most} per person"
 
 
 def _shown(part: NoisyStatistics) -> str:
     """The noisy count from which on groups are shown."""
     if part.showing is None:
         return ""
-    return f"; groups are shown from a noisy count of {math.ceil(part.showing.people):,} on"
+    return f"; groups with a noisy count below {math.ceil(part.showing.people):,} are withheld"

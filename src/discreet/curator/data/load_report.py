@@ -127,10 +127,10 @@ class LoadReport:
         if self.unconfirmed:
             found = {name: self.kinds[name].value for name in self.unconfirmed}
             raise InputError(
-                f"nobody has said what {', '.join(found)} of {self.source} hold",
-                why="what they look like is taken from the data, and analysts would see it",
-                fix=f"if it is public knowledge, pass kinds={found}, or confirm='kinds' "
-                "(--confirm kinds)",
+                f"the kinds of {', '.join(found)} in {self.source} are guesses from the data",
+                why="analysts would see them",
+                fix="if they are public knowledge, pass confirm='kinds' (--confirm kinds) or kinds="
+                f"{found}",
             )
 
     def __repr__(self) -> str:

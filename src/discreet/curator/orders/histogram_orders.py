@@ -81,7 +81,9 @@ def bound_words(most: int | None) -> str:
     """What one person weighs at most, in words; None where each row is protected by itself."""
     if most is None:
         return BY_ROW
-    return f"one person weighs at most {counted(most, 'row')}; whoever has more counts for less"
+    return (
+        f"one person counts for at most {counted(most, 'row')}; whoever has more is weighted down"
+    )
 
 
 def count_by(

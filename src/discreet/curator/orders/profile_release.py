@@ -115,7 +115,7 @@ class ProfileRelease(BaseRelease):
         price = f"price: epsilon {cost(self.price.epsilon)}, delta {cost(self.price.delta)}"
         price += "" if self.share is None else f" ({percent(self.share)} of the budget)"
         return [
-            "\N{PLUS-MINUS SIGN} is noise, 95 times in 100; ranges leave out what noise hides",
+            "\N{PLUS-MINUS SIGN} is a 95 % interval for noise; ranges leave out what noise hides",
             f"{price}; {self.guarantees[0].neighbours.value}, {who}",
         ]
 
@@ -123,11 +123,11 @@ class ProfileRelease(BaseRelease):
         """The privacy statement, with what the profile does not say."""
         who = "one row" if self.people is None else "one person, with all their rows"
         text = (
-            f"This profile of {self.table} was measured with differential privacy. What is "
-            f"protected is {who}. The price was epsilon = {cost(self.price.epsilon)} and delta = "
-            f"{cost(self.price.delta)} for all {len(self.columns)} columns together. Ranges end "
-            "with the outermost values that surely several people have, not with the extremes; "
-            "texts that few people have are not among those shown."
+            f"This profile of {self.table} was measured with differential privacy. It protects "
+            f"{who}. The price was epsilon = {cost(self.price.epsilon)} and delta = "
+            f"{cost(self.price.delta)} for all {len(self.columns)} columns together. Ranges end at "
+            "the outermost values that several people certainly have, not at the extremes; texts "
+            "that few people have are not shown."
         )
         return textwrap.fill(text, 100, break_long_words=False)
 

@@ -152,15 +152,14 @@ class SynthesisRelease(BaseRelease):
         change, price = CHANGE[self.guarantee.neighbours], self.price
         parts = [
             "These rows are synthetic: they were drawn from a model of marginals that were",
-            f"measured with differential privacy. What is protected is {self.unit}: {change}",
-            "changes the probability of anything that can be seen here only within the stated",
-            f"limits. The price was epsilon = {cost(price.epsilon)} and",
-            f"delta = {cost(price.delta)}.",
-            f"In odds: {read(self.guarantee, delta=price.delta)}",
+            f"measured with differential privacy. They protect {self.unit}: {change}",
+            "changes the probability of any output by no more than the guarantee allows.",
+            f"The price was epsilon = {cost(price.epsilon)} and delta = {cost(price.delta)}.",
+            read(self.guarantee, delta=price.delta),
             *(f"{note[:1].upper()}{note[1:]}." for note in self.notes),
             f"On pairs of columns the model differs from the data by {self._error()} on average;",
             "combinations of more columns differ more, and what was not measured may be lost.",
-            "No row is anybody's.",
+            "No row belongs to a person.",
         ]
         return textwrap.fill(" ".join(parts), 100, break_long_words=False)
 

@@ -33,9 +33,9 @@ body{padding:0 1rem}table{border-collapse:collapse;width:100%;margin:1rem 0}tr{b
 th,td{border:1px solid #999;padding:.3rem .5rem;text-align:left;vertical-align:top}
 h2{margin-top:2rem;break-after:avoid}"""
 _CLOSING: Final = (
-    "It is no certificate and no legal advice. It says nothing about how data were collected, "
-    "about machines and people with access to them, or about releases made elsewhere. Facts that "
-    "hold for people at large can be learned from answers, and are meant to be."
+    "It is neither a certificate nor legal advice. It does not cover how data were collected, "
+    "machines and people with access to them, or releases made elsewhere. It does not hide facts "
+    "about people at large, which answers are meant to show."
 )
 
 

@@ -25,17 +25,17 @@ def promise(curator: "Curator", dataset: str) -> str:
     limit = account.limit or account.each
     assert limit is not None  # noqa: S101 - datasets, or their people, always have a cap
     about = {
-        Neighbours.ADD_REMOVE: "being in the data at all",
+        Neighbours.ADD_REMOVE: "whether they are in the data at all",
         Neighbours.CHANGE_ONE: "what the data says about them",
     }[limit.neighbours]
     return " ".join(
         (
-            f"The dataset {dataset} is answered about with differential privacy.",
-            f"Protected is {' and '.join(dict.fromkeys(units))}: {about} stays hidden in noise.",
-            "All answers that will ever be given about it, together, keep to the following.",
+            f"Answers about the dataset {dataset} have differential privacy.",
+            f"They protect {' and '.join(dict.fromkeys(units))}: {about} stays hidden in noise.",
+            "All answers that will ever be given about it, together, keep this promise.",
             _odds(limit),
-            "The guarantee is about what taking part adds: facts that hold for people at large can",
-            "be learned from the answers, and are meant to be.",
+            "The guarantee limits what taking part adds to what is known. It does not hide facts",
+            "about people at large, which the answers are meant to show.",
         )
     )
 

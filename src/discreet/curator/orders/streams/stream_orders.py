@@ -246,7 +246,7 @@ class StreamOrder(DraftedOrder):
         for name, off in columns.items():
             text += (
                 f"\nrunning totals{f' {name}' if more else ''}: ± {off['running_total']:,} at the "
-                f"last {every}, 95 times in 100; what one {every} adds: ± {off['one_period']:,}"
+                f"last {every} (95 %); what one {every} adds: ± {off['one_period']:,}"
                 "\none release of the last totals alone, for the same price: ± "
                 f"{off['one_release']:,}\na new question each {every}, for the same price in all: "
                 f"± {off['new_question_each_period']:,}"
@@ -353,7 +353,7 @@ class StreamOrder(DraftedOrder):
     def _bounds_said(self) -> str:
         bounds = self.reading
         return (
-            f"one price for all periods; Gaussian noise; {self._who} weighs at most "
+            f"one price for all periods; Gaussian noise; {self._who} counts for at most "
             f"{counted(bounds.max_rows, 'row')} in each of the first "
             f"{counted(bounds.max_periods, 'period')} in which they have any; rows that arrive "
             "late count in the period in which they arrive"
