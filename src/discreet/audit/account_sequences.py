@@ -24,7 +24,7 @@ from discreet.audit.replayed_questions import not_drawn
 from discreet.audit.report import Audit
 from discreet.curator.budget import Budget
 from discreet.curator.opening import Curator
-from discreet.errors import BudgetError, InputError
+from discreet.errors import BudgetError, DiscreetError
 from discreet.local.device_ledger import DeviceLedger
 from discreet.local.domain import ValueDomain
 from discreet.local.frequency import KRandomizedResponse
@@ -169,29 +169,39 @@ def _device() -> Iterator[str]:
 
 
 def _curator(measure: dp.Measure) -> Iterator[str]:
-    """A dataset, two analysts of it, a group of them and a link, until all of them are spent."""
-    tenths = {"visits": 40, "a": 18, "b": 14, "both": 24, "all": 46}
+    """A dataset, two analysts, a group of them and a link; each in turn has the least room."""
+    for tight in _HOLDERS:
+        room = {name: Fraction(6, 4 if name == tight else 1) for name in _HOLDERS}
+        yield from _spent(measure, room)
+
+
+_HOLDERS: Final = ("visits", "a", "b", "both", "all")
+_WAYS: Final[tuple[tuple[Any, ...], ...]] = (
+    ("bills", None, "all"),
+    ("visits", None, "visits", "all"),
+    *(("visits", who, who, "both", "visits", "all") for who in "ab"),
+)
+"""A table, who asks about it, and all who pay for an answer that they were not told before."""
+
+
+def _spent(measure: dp.Measure, room: Mapping[str, Fraction]) -> Iterator[str]:
     slip = Fraction(0) if measure == dp.EPSILON else Fraction(1, 10**6)
-    budgets = {
-        name: Budget(Fraction(n, 10), slip, measure=measure.name) for name, n in tenths.items()
-    }
-    spent, told = dict.fromkeys(tenths, Fraction(0)), {name: set[Any]() for name in tenths}
-    rows, visits = pa.table({"person": range(20)}), ("visits", "all")
-    ways: Any = [("bills", None, "all"), ("visits", None, *visits)]
-    ways += [("visits", who, who, "both", *visits) for who in "ab"]
+    most = {name: Budget(one, slip, measure=measure.name) for name, one in room.items()}
+    spent, told = dict.fromkeys(room, Fraction(0)), {name: set[Any]() for name in room}
     with TemporaryDirectory() as folder:
         with Curator(folder) as curator:
             for name in ("visits", "bills"):
-                curator.add(name, rows, unit="person", budget=budgets["visits"])
+                rows = pa.table({"person": range(20)})
+                curator.add(name, rows, unit="person", budget=most["visits"])
             for name in "ab":
-                curator.grant(name, "visits", budgets[name])
-            curator.group("both", "visits", ["a", "b"], budgets["both"])
-            curator.link("all", ["visits", "bills"], budgets["all"])
-        for _ in range(_TURNS // 2):
-            epsilon, (table, who, *holders) = Fraction(1 + _lot(9), 10), ways[_lot(len(ways))]
+                curator.grant(name, "visits", most[name])
+            curator.group("both", "visits", ["a", "b"], most["both"])
+            curator.link("all", ["visits", "bills"], most["all"])
+        for _ in range(_TURNS // 6):
+            epsilon, (table, who, *holders) = Fraction(1 + _lot(9), 10), _WAYS[_lot(4)]
             new = [one for one in holders if (table, epsilon) not in told[one]]
             cost = amount_within(epsilon, slip / 9, measure)
-            fits = all(spent[one] + cost <= budgets[one].cap().amount for one in new)
+            fits = all(spent[one] + cost <= most[one].cap().amount for one in new)
             with Curator(folder) as curator, suppress(BudgetError):
                 price = {"epsilon": epsilon, "delta": slip / 9, "analyst": who}
                 curator.sql(f"SELECT COUNT(*) AS n FROM {table}", **price)  # noqa: S608 - one of two
@@ -228,7 +238,7 @@ def audit_sequence(name: str, sequence: Callable[[], Iterator[str]]) -> Audit:
     start, claim = time.process_time(), Claim("Account", dp.Pure(0), (Pair(0, 1),), not_drawn)
     try:
         reason = next(sequence(), "")
-    except InputError as error:
+    except DiscreetError as error:
         reason = f"an account refuses itself: {error}"
     evidence = Evidence("Account", "sums", Point(0.0, 0.0), 0.0, "sums agree", reason=reason)
     return Audit(name, claim, (evidence,), time.process_time() - start)
