@@ -35,7 +35,7 @@ from discreet.privacy.budgets.individual_balances import ClassCosts, IndividualB
 
 _MEASURES: Final = (dp.EPSILON, dp.RHO, dp.MU_SQUARED, dp.renyi(3))
 _TURNS, _PEOPLE, _MOST, _LOST = 150, 9, Fraction(3), Fraction(1, 7)
-_RARE: Final = Fraction(1, 1000)
+_RARE: Final = Fraction(1, 10**6)
 _LESS: Final = 1 - Fraction(1, 10**9)
 """Roots and curves are rounded."""
 
@@ -197,8 +197,8 @@ def _spent(measure: dp.Measure, room: Mapping[str, Fraction]) -> Iterator[str]:
                 curator.grant(name, "visits", most[name])
             curator.group("both", "visits", ["a", "b"], most["both"])
             curator.link("all", ["visits", "bills"], most["all"])
-        for _ in range(_TURNS // 6):
-            epsilon, (table, who, *holders) = Fraction(1 + _lot(9), 10), _WAYS[_lot(4)]
+        for _ in range(_TURNS // 4):
+            epsilon, (table, who, *holders) = Fraction(1 + _lot(4), 5), _WAYS[_lot(4)]
             new = [one for one in holders if (table, epsilon) not in told[one]]
             cost = amount_within(epsilon, slip / 9, measure)
             fits = all(spent[one] + cost <= most[one].cap().amount for one in new)

@@ -32,7 +32,7 @@ def test_a_filter_that_forgets_a_delta_is_caught(monkeypatch):
         return after
 
     monkeypatch.setattr(Filter, "charge", forgetful)
-    assert "does not fit" in said("account-rho-add-remove")
+    assert "left" in said("account-rho-add-remove")
 
 
 def test_a_filter_that_holds_either_of_amount_and_delta_is_caught(monkeypatch):
