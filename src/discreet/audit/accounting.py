@@ -166,9 +166,14 @@ def _crowd(people: int) -> Claim:
             for own, share in ((1, truth), (0, 1 - truth)):
                 key = clones, kind + own
                 found[key] = found.get(key, 0.0) + share * mass
-    rest = {"the rest": (0.0, 1 - sum(found.values()) + len(found) * _SLACK)}
+    rest: dict[Any, tuple[float, float]] = {
+        "the rest": (0.0, 1 - sum(found.values()) + len(found) * _SLACK)
+    }
     one = {key: (p * (1 - _SLACK), p * (1 + _SLACK)) for key, p in found.items()}
-    laws = one | rest, {(n, n + 1 - kind): p for (n, kind), p in one.items()} | rest
+    laws: list[Mapping[Any, Any]] = [
+        rest | one,
+        rest | {(n, n + 1 - kind): p for (n, kind), p in one.items()},
+    ]
     claim = _claim(dp.Shuffled(_ONE, people), _reports)
     return replace(claim, law=lambda side: laws[side])
 

@@ -13,7 +13,6 @@ from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import fill
 from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.sparse_vector import SparseVector
-from discreet.mechanisms.top_k import TopK
 from discreet.privacy import Pure
 
 
@@ -27,7 +26,7 @@ def test_every_mechanism_keeps_its_guarantee_at_other_parameters(name):
     assert said(PARAMETERS[name]) == ""
 
 
-@pytest.mark.parametrize("kind", [ReportNoisyMax, Laplace, SparseVector, TopK, Gaussian])
+@pytest.mark.parametrize("kind", [ReportNoisyMax, Laplace, SparseVector, Gaussian])
 def test_a_guarantee_with_the_usual_neighbours_is_caught(monkeypatch, kind):
     true = kind.guarantee.fget
     usual = lambda rule: replace_neighbours(true(rule))  # noqa: E731
