@@ -170,10 +170,8 @@ def _crowd(people: int) -> Claim:
         "the rest": (0.0, 1 - sum(found.values()) + len(found) * _SLACK)
     }
     one = {key: (p * (1 - _SLACK), p * (1 + _SLACK)) for key, p in found.items()}
-    laws: list[Mapping[Any, Any]] = [
-        rest | one,
-        rest | {(n, n + 1 - kind): p for (n, kind), p in one.items()},
-    ]
+    other = {(clones, clones + 1 - kind): p for (clones, kind), p in one.items()}
+    laws: list[Mapping[Any, Any]] = [rest | one, rest | other]
     claim = _claim(dp.Shuffled(_ONE, people), _reports)
     return replace(claim, law=lambda side: laws[side])
 
