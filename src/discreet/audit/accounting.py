@@ -354,7 +354,10 @@ _GROUPS: Final[Mapping[str, tuple[Any, Callable[..., Laws]]]] = {
     "discretegaussiannoise": (_LATTICE, _discrete),
     "wide-gaussian": (dp.DiscreteGaussianNoise(2, _VARIANCE), lambda n=1: _discrete(2 * n)),
     "rdp": (dp.RDP(lambda order: order / (2 * _VARIANCE)), _discrete),
-    "approximate": (dp.Approximate(_ONE, _SLIP), _shown),
+    "approximate": (
+        dp.Approximate(_ONE, _SLIP),
+        lambda n=1: _shown(n) if n > 1 else _or_truth(_reports(), _SLIP),
+    ),
     "subsampled": (dp.Subsampled(_LATTICE, _RATE), _sampled_people),
 }
 """Guarantees of one person, and the laws of outputs for so many people."""
