@@ -4,6 +4,7 @@ Bits are fixed, so a verdict is the same on every run; the runs marked `audit` u
 a true claim is refuted with probability at most 1e-9.
 """
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -64,6 +65,7 @@ def test_every_parameter_is_audited_away_from_its_default(monkeypatch):
     def listen(kind):
         init, signature = kind.__init__, inspect.signature(kind.__init__)
 
+        @functools.wraps(init)
         def heard(self, *args, **named):
             given = signature.bind(self, *args, **named).arguments
             defaults = {name: one.default for name, one in signature.parameters.items()}

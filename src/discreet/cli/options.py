@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 HELP = {"help_option_names": ["-h", "--help"], "show_default": True}
-"""How commands are asked for help, and what it tells."""
+"""The help option of commands, and its text."""
 
 FOLDER = "curator.discreet"
 TOKEN = "DISCREET_TOKEN"  # noqa: S105 - the name of a variable
@@ -169,7 +169,7 @@ _PRICE: Final[dict[str, dict[str, Any]]] = {
     "--weight weights": {
         "type": _WEIGHT,
         "multiple": True,
-        "help": "How much the error of a column matters beside the others: m=4.",
+        "help": "How much the error of a column matters relative to the others: m=4.",
     },
     "--as-of": {"type": int, "help": "A version of the dataset  [default: the newest]"},
     "--no-intervals": {

@@ -40,7 +40,7 @@ begin encryption by themselves, which a proxy for HTTP does not do for them."""
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=1, help="Processes that share the folder."
 )
-@click.option("--witness", metavar="URL", help="A `discreet witness`, named once and for ever.")
+@click.option("--witness", metavar="URL", help="A `discreet witness`; name it once.")
 @click.option("--certificate", type=options.OLD_FILE, help="Certificate of the server, for TLS.")
 @click.option("--key", type=options.OLD_FILE, help="Private key of the certificate.")
 @click.option("--behind-tls", is_flag=True, help="A proxy in front terminates TLS.")
@@ -181,7 +181,7 @@ def token(ctx: click.Context, *, folder: Path) -> None:
     shell_complete=options.datasets,
     help="A dataset that an analyst may ask about; repeatable  [default: all]",
 )
-@click.option("--days", type=float, default=90, help="Days that it lasts.")
+@click.option("--days", type=float, default=90, help="Days that it is valid.")
 @options.curator_option
 def make(*, name: str, role: str, datasets: tuple[str, ...], days: float, folder: Path) -> None:
     """Make a token for NAME and show it once.

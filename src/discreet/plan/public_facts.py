@@ -118,7 +118,7 @@ def _clamped(query: Query) -> list[str]:
 
 
 def left_out(query: Query) -> list[str]:
-    """Rows that do not count, told where the answer differs from the question for it."""
+    """Rows that do not count, reported if the answer differs from the question because of them."""
     parts = questions_in(query)
     said = (
         one for part in parts for one in (*_join_caps(part), *_counted_rows(part), *_held(part))
@@ -247,7 +247,7 @@ MOST = 5000
 """Groups that are written into a question about what is outside of them."""
 
 OUTSIDE = "outside"
-"""The column that tells how many people there are."""
+"""The column with the number of people."""
 
 
 def missing_rows(query: Query, *, totals: bool = False) -> list[str]:
@@ -291,9 +291,9 @@ def _is_filtered(relation: rel.Relation, key: Expression, keys: Sequence[Value])
 
 
 def is_declared(expression: Expression, scope: Mapping[str, Type]) -> bool:
-    """Whether the keys of an expression are somebody's list, which rows may be outside of.
+    """Whether the keys of an expression are a declared list, which may not contain all rows.
 
-    Truth values, bounded numbers and the texts of a CASE are all listed, whatever a row holds.
+    Truth values, bounded numbers and the texts of a CASE are all listed, for any row.
     """
     match expression:
         case Column(name):
@@ -312,9 +312,9 @@ def is_declared(expression: Expression, scope: Mapping[str, Type]) -> bool:
 
 
 def count_outside(query: Query, found: Sequence[Sequence[Value]] | None = None) -> Query:
-    """The question how many people have a row in none of the groups; of rows, where each counts.
+    """The question of how many people have a row in none of the groups; of rows, where each counts.
 
-    `found` are the groups that an answer told, for questions whose groups are not public.
+    `found` are the groups of an earlier answer, for questions whose groups are not public.
     """
     types = query.key_types
     if not types or query.also:
@@ -415,7 +415,7 @@ def fetched(query: Query) -> list[Read]:
 
 
 def _reads(query: Query, wanted: dict[int, set[str]]) -> list[Read]:
-    """The stored columns behind wanted columns; each relation is looked at once."""
+    """The stored columns behind requested columns; each relation is looked at once."""
     order, _ = rel.nodes_of(query.relation)
     names = wanted[id(query.relation)]
     names |= all_mentioned([*(key.expression for key in query.keys), *measured_in(query)])

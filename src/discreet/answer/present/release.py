@@ -65,7 +65,7 @@ class Release(BaseRelease):
     """A released table; reading it again never changes it.
 
     `table` holds keys and answers, `half_widths` for each answer how far it is from what it would
-    be without noise, 95 times in 100, NULL where that is not known. `how` tells for each answer
+    be without noise, 95 times in 100, NULL where that is not known. `how` says for each answer
     whether that was computed exactly or by simulation. `parts` are the measurements behind it,
     where they are kept. Two releases are equal when their bytes are.
     """
@@ -96,7 +96,7 @@ class Release(BaseRelease):
     # --- tables ---------------------------------------------------------------------------------
 
     def to_arrow(self, *, intervals: bool = True) -> pa.Table:
-        """The answers, each beside its 95 % noise interval in columns `_low` and `_high`."""
+        """The answers, each with its 95 % noise interval in columns `_low` and `_high`."""
         return with_intervals(self.table, self.half_widths) if intervals else self.table
 
     def to_pandas(self, *, intervals: bool = True) -> "pd.DataFrame":
@@ -138,7 +138,7 @@ class Release(BaseRelease):
         """The keys of each group that was measured, also of those that HAVING or LIMIT hides."""
         if not self.parts:
             raise InputError(
-                "this answer does not tell its groups apart",
+                "the groups of this answer are not known",
                 why="what was measured for it was not kept",
                 fix="ask a question with fewer groups",
             )
@@ -150,7 +150,7 @@ class Release(BaseRelease):
         return release_json.release_facts(self)
 
     def on_version(self, dataset: str, version: int) -> "Release":
-        """The release with a note on the version; the first one, before rows came, has none."""
+        """The release with a note on the version; the first one, before any append, has none."""
         note = f"answered on version {version} of {dataset}"
         return self if version == 1 else replace(self, notes=(*self.notes, note))
 
@@ -177,7 +177,7 @@ def as_table(release: BaseRelease) -> Release:
     if isinstance(release, Release):
         return release
     raise InputError(
-        "this release is no table",
+        "this release is not a table",
         why="it was made by another kind of order than a question",
         fix="read its statement or its JSON",
     )
@@ -187,7 +187,7 @@ def _check(table: pa.Table, half_widths: Mapping[str, pa.Array]) -> None:
     if len(set(table.column_names)) < table.num_columns:
         raise InputError(
             "two released columns have the same name",
-            why="a number has to be told from the next",
+            why="numbers must be distinguishable",
             fix="rename one of them with AS",
         )
     for name, width in half_widths.items():
@@ -264,7 +264,7 @@ def _fields(table: pa.Table, about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_intervals(table: pa.Table, half_widths: Mapping[str, pa.Array]) -> pa.Table:
-    """Each number beside its interval, in columns `_low` and `_high`."""
+    """Each number with its interval, in columns `_low` and `_high`."""
     columns: dict[str, Any] = {}
     taken = set(table.column_names)
     for name in table.column_names:

@@ -219,7 +219,7 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
     if reading.is_strict and source.skipped[0] > rows:
         raise InputError(
             f"most lines of {source.name} have other numbers of fields than the first",
-            why="the first line stands above the table, or fields are parted by another mark",
+            why="the first line is not part of the table, or the separator is another one",
             fix="pass Reading(skip_lines=1) (--skip-lines 1) for a line above the names of columns,"
             " or Reading(delimiter=...) (--delimiter)",
         )

@@ -62,7 +62,7 @@ def read_max_rows(said: Mapping[str, Any], table: Table) -> int:
 
 
 def gaussian_price(asked: Asked, at: QuoteContext, what: str) -> Price:
-    """The price of an order with Gaussian noise; refused where there is no delta."""
+    """The price of an order with Gaussian noise; refused if there is no delta."""
     price = price_at(asked, at)
     if price.delta:
         return price
@@ -134,7 +134,7 @@ class HistogramQuery:
 
     @property
     def note(self) -> str:
-        """The contribution bounds in words."""
+        """A sentence on the contribution bounds."""
         return bound_words(None if self.table.is_by_row else self.max_rows)
 
     @property

@@ -116,7 +116,7 @@ class SynthesisRelease(BaseRelease):
     def rows(
         self, count: int | None = None, *, given: Mapping[str, Condition] | None = None
     ) -> pa.Table:
-        """Any number of synthetic rows, held to conditions where some are given."""
+        """Any number of synthetic rows, under conditions if given."""
         return self.synthesis.table(count, given=given)
 
     def to_arrow(self) -> pa.Table:
@@ -219,7 +219,7 @@ class SynthesisOrder(DraftedOrder):
     """A synthesis with its price: table, columns, cells and constraints.
 
     `grids` are the numbers without bounds, on a logarithmic grid; their bins are chosen privately.
-    The domain holds bins for them that stand for those.
+    The domain has placeholder bins for them.
 
     Guarantee:
         Everything that `measure` reads of the data has rounded Gaussian noise; the sum of mu^2 is

@@ -1,4 +1,4 @@
-"""The promise to the people in a dataset, in words to print."""
+"""The promise to the people in a dataset, as text to print."""
 
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
@@ -75,7 +75,7 @@ def _odds(limit: Charge) -> str:
 
 
 def promised(account: Account) -> dict[str, float]:
-    """Epsilon, delta, rho or mu^2 of a cap as its owner typed it; nothing where there is no cap.
+    """Epsilon, delta, rho or mu^2 of a cap as its owner typed it; nothing if there is no cap.
 
     Caps that older ledgers kept without what was typed are converted, and rounded up.
 

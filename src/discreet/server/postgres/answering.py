@@ -1,4 +1,4 @@
-"""Questions over the wire: through the same service as those over HTTP, and told as rows."""
+"""Questions over the wire: through the same service as those over HTTP, and returned as rows."""
 
 import math
 import tempfile

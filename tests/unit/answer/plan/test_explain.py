@@ -366,7 +366,9 @@ def test_planning_takes_little_time(text):
 
 def test_an_explanation_says_that_joins_leave_rows_out():
     text = "SELECT COUNT(*) FROM visits a JOIN visits b ON a.patient_id = b.patient_id"
-    assert "At most 256 rows of a person" in repr(explain(read(text, CLINIC), DuckDBDialect(), Price(1)))
+    assert "At most 256 rows of a person" in repr(
+        explain(read(text, CLINIC), DuckDBDialect(), Price(1))
+    )
     assert "join" not in repr(
         explain(read("SELECT COUNT(*) FROM visits", CLINIC), DuckDBDialect(), Price(1))
     )

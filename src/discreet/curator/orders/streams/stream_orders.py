@@ -77,8 +77,8 @@ class StreamOrder(DraftedOrder):
     """A standing question with its price, which pays for all periods.
 
     Guarantee:
-        All numbers that are ever told for it, whatever parts come, and however they depend on the
-        answers so far, are one release of `counter`: mu-Gaussian differential privacy for a person
+        All numbers that are ever released for it, whatever parts arrive and however they depend on
+        earlier answers, are one release of `counter`: mu-Gaussian differential privacy for a person
         who counts in at most `max_periods` periods, with `max_rows` rows in each.
     """
 
@@ -130,7 +130,7 @@ class StreamOrder(DraftedOrder):
         )
 
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
-        """The order at a price; refused where there is no delta, or nothing can be appended."""
+        """The order at a price; refused if there is no delta, or nothing can be appended."""
         if at.dialect is not DefaultEngine.dialect:
             raise QueryRefused(
                 "a standing question about a table on a server",
@@ -338,7 +338,7 @@ class StreamOrder(DraftedOrder):
                 )
 
     def _is_whole(self, one: Aggregate) -> bool:
-        """Whether an aggregate is told as whole numbers: counts, and sums of integers."""
+        """Whether an aggregate is released as whole numbers: counts, and sums of integers."""
         scope = columns_of(self.query.relation)
         return not one.arguments or (
             one.measure is AggregateFunction.COUNT
