@@ -23,7 +23,7 @@ from discreet.mechanisms.mechanism import Claim, Mechanism
 from discreet.mechanisms.quantile import Quantile
 from discreet.privacy import ZCDP, Approximate, Guarantee, Neighbours, Pure
 
-_FEW: Final = 40_000
+_FEW: Final = 20_000
 _HALF, _RARE = Fraction(1, 2), Fraction(1, 100)
 _STRENGTHS: Final[tuple[dict[str, Any], ...]] = (
     {},
