@@ -4,6 +4,7 @@ Bits are fixed, so a verdict is the same on every run; the runs marked `audit` u
 a true claim is refuted with probability at most 1e-9.
 """
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -11,9 +12,18 @@ import pkgutil
 import pytest
 
 import discreet.mechanisms
-from discreet.audit import accounting, audit_claim, check_mechanism, compare_paths, refute, released
+from discreet.audit import (
+    accounting,
+    audit_claim,
+    check_mechanism,
+    compare_paths,
+    parameters,
+    refute,
+    released,
+)
 from discreet.audit.catalogue import CATALOGUE
 from discreet.audit.enumerate import enumerate_loss
+from discreet.audit.parameters import PARAMETERS
 from discreet.audit.replay import step_by_step
 from discreet.mechanisms import sensitivity
 from discreet.mechanisms.continual import Stream
@@ -55,6 +65,7 @@ def test_every_parameter_is_audited_away_from_its_default(monkeypatch):
     def listen(kind):
         init, signature = kind.__init__, inspect.signature(kind.__init__)
 
+        @functools.wraps(init)
         def heard(self, *args, **named):
             given = signature.bind(self, *args, **named).arguments
             defaults = {name: one.default for name, one in signature.parameters.items()}
@@ -69,6 +80,8 @@ def test_every_parameter_is_audited_away_from_its_default(monkeypatch):
             listen(kind)
     for make in CATALOGUE.values():
         make()
+    for kind in PARAMETERS.values():
+        list(parameters._made(kind))
 
     silent = {
         f"{kind.__name__}({name}=)"

@@ -24,51 +24,17 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from discreet.audit.enumerate import enumerate_loss, remembered
+from discreet import privacy as dp
+from discreet.audit.enumerate import check_statements, enumerate_loss, remembered
+from discreet.audit.evidence import Evidence
 from discreet.audit.replayed_questions import not_drawn
 from discreet.audit.report import Audit
-from discreet.errors import BudgetError, InputError
+from discreet.errors import InputError
 from discreet.mechanisms import noise_tails, sensitivity
 from discreet.mechanisms.comparison_laws import at_least, ends
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.median import GridRange, Median
-from discreet.privacy import (
-    EPSILON,
-    GDP,
-    MU_SQUARED,
-    RDP,
-    RHO,
-    ZCDP,
-    Approximate,
-    BoundedRange,
-    Charge,
-    Composed,
-    DiscreteGaussianNoise,
-    DiscreteLaplaceNoise,
-    Filter,
-    Guarantee,
-    IndividualFilter,
-    Measure,
-    Neighbours,
-    Odometer,
-    Pure,
-    RandomizedResponseNoise,
-    Shuffled,
-    ShuffledRandomizedResponse,
-    Subsampled,
-    advanced_epsilon,
-    basic_epsilon,
-    compose,
-    optimal_epsilon,
-    renyi,
-)
 from discreet.privacy.budgets.charges import Chargeable
-from discreet.privacy.budgets.individual_balances import (
-    ClassCosts,
-    IndividualBalances,
-    limit_units,
-    price_units,
-)
 from discreet.privacy.guarantees.bounded_range import Ranges
 from discreet.privacy.numerics.rounding import Interval, total
 
@@ -83,8 +49,11 @@ _MOSTLY: Final = _SLIP * Fraction(9999, 10_000)
 _MANY: Final = 100
 _RUNS: Final = 8
 _MOST: Final = 9
+_SLACK: Final = 1e-9
+_NO_CLONE: Final = math.log1p(-1 / math.e)
+_TOP: Final = Fraction(7311, 10_000)  # e/(1 + e), rounded up
 _SPREADS: Final = ("covariance", "variance")
-_MEASURES: Final = (EPSILON, RHO, MU_SQUARED, renyi(2))
+_MEASURES: Final = (dp.EPSILON, dp.RHO, dp.MU_SQUARED, dp.renyi(2))
 
 
 def _noise(tail: Callable[[int], Interval], apart: int = 1) -> Laws:
@@ -172,8 +141,39 @@ def _rounded(apart: int = 1, variance: Fraction = _VARIANCE) -> Laws:
     return _noise(lambda m: noise_tails.rounded_tail(variance, m), apart)
 
 
-def _geometric(apart: int = 1) -> Laws:
-    return _noise(lambda m: noise_tails.laplace_tail(_ONE, m), apart)
+def _geometric(apart: int = 1, scale: Fraction = _ONE) -> Laws:
+    return _noise(lambda m: noise_tails.laplace_tail(scale, m), apart)
+
+
+def _laplace(people: int = 1) -> Laws:
+    """Laplace noise of scale 1, rounded to eighths."""
+    half = Fraction(1, 2)
+    return _noise(lambda m: Interval.of((half - m) / 8).exp() / 2, 8 * people)
+
+
+def _crowd(people: int) -> Claim:
+    """How many of a crowd look alike to somebody of one kind or the other, in plain floats.
+
+    Each of the others is a clone with chance 1/e, of either kind alike; one person is true.
+    """
+    truth, mean, wide = 1 / (1 + math.exp(-1)), people / math.e, 9 * math.sqrt(people / math.e)
+    found, logs = dict[Any, float](), [math.lgamma(k + 1) for k in range(people + 1)]
+    for clones in range(max(0, int(mean - wide)), min(people, int(mean + wide))):
+        left = people - 1 - clones
+        log = logs[people - 1] - logs[left] - clones * (1 + math.log(2)) + left * _NO_CLONE
+        for kind in range(clones + 1):
+            mass = math.exp(log - logs[kind] - logs[clones - kind])
+            for own, share in ((1, truth), (0, 1 - truth)):
+                key = clones, kind + own
+                found[key] = found.get(key, 0.0) + share * mass
+    rest: dict[Any, tuple[float, float]] = {
+        "the rest": (0.0, 1 - sum(found.values()) + len(found) * _SLACK)
+    }
+    one = {key: (p * (1 - _SLACK), p * (1 + _SLACK)) for key, p in found.items()}
+    other = {(clones, clones + 1 - kind): p for (clones, kind), p in one.items()}
+    laws: list[Mapping[Any, Any]] = [rest | one, rest | other]
+    claim = _claim(dp.Shuffled(_ONE, people), _reports)
+    return replace(claim, law=lambda side: laws[side])
 
 
 def _shown(people: int) -> Laws:
@@ -198,18 +198,20 @@ def _best(chances: Chances, runs: int, top: int) -> Chances:
     return found
 
 
-def _claim(guarantee: Guarantee, laws: Callable[[], Laws]) -> Claim:
+def _claim(guarantee: dp.Guarantee, laws: Callable[[], Laws]) -> Claim:
     name, pairs = type(guarantee).__name__, (Pair(0, 1),)
     return Claim(name, guarantee, pairs, not_drawn, lambda side: ends(dict(laws()[side])))
 
 
 def _theorem(epsilon: Callable[..., Any], lost: Fraction) -> Claim:
     """The epsilon that a theorem gives many answers alike; without a delta, far out in the tail."""
-    half = Approximate(_ONE / 2, lost / _MANY) if lost else Pure(_ONE / 2)
+    half = dp.Approximate(_ONE / 2, lost / _MANY) if lost else dp.Pure(_ONE / 2)
     delta = _SLIP if lost else _SLIP**6
     found = Fraction(epsilon([(half, _MANY)], delta).upper)
     told = 1 - (1 - lost / _MANY) ** _MANY
-    return _claim(Approximate(found, delta), lambda: _or_truth(_responses(_MANY, _ONE / 2), told))
+    return _claim(
+        dp.Approximate(found, delta), lambda: _or_truth(_responses(_MANY, _ONE / 2), told)
+    )
 
 
 def _tuning() -> Claim:
@@ -221,14 +223,14 @@ def _tuning() -> Claim:
 
 
 @cache
-def _loss(name: str, neighbours: Neighbours) -> Fraction:
+def _loss(name: str, neighbours: dp.Neighbours) -> Fraction:
     """The most that one person moves a statistic of a few, over its stated sensitivity.
 
     All data sets of so many people are looked at whose values are at a bound or in the middle.
     """
     exact, stated = STATISTICS[name], getattr(sensitivity, name.partition("-")[0])
     extra = {"ddof": 1} if name.endswith("-1") else {}
-    changes, losses = neighbours is Neighbours.CHANGE_ONE, [Fraction(0)]
+    changes, losses = neighbours is dp.Neighbours.CHANGE_ONE, [Fraction(0)]
     for low, high in ((-3, 5), (100, 110)):
         columns = 2 if name.startswith("covariance") else 1
         values = list(product((low, (low + high) // 2, high), repeat=columns))
@@ -245,7 +247,7 @@ def _loss(name: str, neighbours: Neighbours) -> Fraction:
 
 
 @cache
-def _local_loss(neighbours: Neighbours) -> Fraction:
+def _local_loss(neighbours: dp.Neighbours) -> Fraction:
     """The most that one person moves the median of data so many changes away, over what is stated.
 
     All data sets of so few values are looked at; each change is followed to all that it may give.
@@ -255,7 +257,7 @@ def _local_loss(neighbours: Neighbours) -> Fraction:
 
     def near(data: tuple[int, ...]) -> set[tuple[int, ...]]:
         fewer = {data[:i] + data[i + 1 :] for i in range(len(data))}
-        changes = neighbours is Neighbours.CHANGE_ONE
+        changes = neighbours is dp.Neighbours.CHANGE_ONE
         more = (
             (one, *rest) for rest in (fewer if changes else {data}) for one in range(_GROUP + 1)
         )
@@ -276,9 +278,9 @@ def _local_loss(neighbours: Neighbours) -> Fraction:
     return max(losses)
 
 
-def _statistic(name: str, neighbours: Neighbours) -> Claim:
+def _statistic(name: str, neighbours: dp.Neighbours) -> Claim:
     """A statistic with Laplace noise for its stated sensitivity, at its worst."""
-    promised = Pure(_ONE, neighbours=neighbours)
+    promised = dp.Pure(_ONE, neighbours=neighbours)
     return _claim(promised, lambda: _reports(epsilon=_loss(name, neighbours)))
 
 
@@ -307,19 +309,6 @@ STATISTICS: Final[Mapping[str, Callable[..., tuple[Any, ...]]]] = {
 """All statistics with a stated sensitivity, of rows; with -1, divided by one less."""
 
 
-def _filter(measure: Measure, delta: Fraction = Fraction(0), epsilon: Fraction = _ONE) -> Claim:
-    """As many charges as a filter admits that has room for little more than two, or two deltas."""
-    one = Approximate(epsilon, delta) if delta else Pure(epsilon)
-    price = Filter(Charge(0, measure=measure)).price(one)
-    amount = price.amount * (_MOST if delta else Fraction(201, 100))
-    budget, times = Filter(Charge(amount, 2 * price.delta, measure=measure)), 0
-    promised = budget.guarantee
-    for _ in range(_MOST):  # a refusal is not the end
-        with suppress(BudgetError):
-            budget, times = Filter.from_dict(budget.charge(one).to_dict()), times + 1
-    return _claim(promised, lambda: _or_truth(_responses(times, epsilon), 1 - (1 - delta) ** times))
-
-
 def _training() -> Claim:
     """Three steps of training in bands of two: two releases, with samples as large as a band's."""
     plan = import_module("discreet.learn.noise_plan").NoisePlan(
@@ -328,61 +317,12 @@ def _training() -> Claim:
     return _claim(plan.guarantee(3), lambda: _twice(_sampled(_rounded(), Fraction(1, 4))))
 
 
-def _within(measure: Measure) -> Claim:
+def _within(measure: dp.Measure) -> Claim:
     """All that a budget of an epsilon and a delta has, spent at once, and a delta of charges."""
     own = Fraction(0) if measure.order else _SLIP / 2
-    amount = Filter.within(_ONE, _SLIP, by=measure, deltas=own).limit.amount
-    square = amount * {RHO: 2, MU_SQUARED: 1}.get(measure, 2 / (measure.order or _ONE))
-    return _claim(Approximate(_ONE, _SLIP), lambda: _or_truth(_rounded(4, 16 / square), own))
-
-
-def _odometer() -> Claim:
-    """What an odometer says after many answers of Gaussian privacy, stored after each."""
-    meter = Odometer()
-    for _ in range(49):
-        meter = Odometer.from_dict(meter.charge(GDP(1)).to_dict())
-    found = Fraction(meter.epsilon(_SLIP).upper)
-    return _claim(Approximate(found, _SLIP), lambda: _rounded(14))
-
-
-def _odometer_delta(asked: Fraction) -> Claim:
-    """The same after answers with a delta each, of which it may promise nothing at less."""
-    meter, many = Odometer(_SLIP), 2
-    for _ in range(many):
-        meter = meter.charge(Approximate(_ONE, _SLIP / many))
-    asked = asked if meter.epsilon(asked).upper < math.inf else _SLIP
-    stated = Approximate(Fraction(meter.epsilon(asked).upper), asked)
-    lost = 1 - (1 - _SLIP / many) ** many
-    return _claim(stated, lambda: _or_truth(_responses(many), lost))
-
-
-def _individual() -> Claim:
-    """As many answers as a person's own budget admits that has room for little more than two."""
-    budget, times = IndividualFilter(1, Fraction(201, 800)), 0
-    promised = budget.guarantee
-    for _ in range(_MOST):
-        budget, admitted = budget.charge(Fraction(1, 8), [1])
-        times += int(admitted[0])
-    return _claim(promised, lambda: _rounded(4, Fraction(64, times)))
-
-
-def _balances() -> Claim:
-    """The same where charges are folded in at once, by classes of people, before more are taken."""
-    budget, price, worst = Fraction(201, 800), price_units(Fraction(1, 16)), 0
-    limit, place, of = limit_units(budget), np.zeros(1, np.int64), np.zeros(1, np.int32)
-    for at, *sizes in product(range(4), *[(1, 3, 5)] * 3):
-        people, taken = IndividualBalances(limit), 0
-        people.join(1)
-        charges = [ClassCosts(of.copy(), np.array([size * price, -1])) for size in sizes]
-        for some in (charges[:at], charges[at:]):
-            people.charge_all(some)
-        for cost in (size * price for size in sizes):  # what is taken one by one
-            taken += cost if cost <= limit - taken else 0
-        taken = max(taken, int(people.spent[0]))
-        for _ in range(_MOST):
-            taken += price * int(people.charge(place, np.array([price]))[0])
-        worst = max(worst, taken)
-    return _claim(ZCDP(budget), lambda: _rounded(4, Fraction(128 * price, worst)))
+    amount = dp.Filter.within(_ONE, _SLIP, by=measure, deltas=own).limit.amount
+    square = amount * {dp.RHO: 2, dp.MU_SQUARED: 1}.get(measure, 2 / (measure.order or _ONE))
+    return _claim(dp.Approximate(_ONE, _SLIP), lambda: _or_truth(_rounded(4, 16 / square), own))
 
 
 def _batches() -> Claim:
@@ -393,65 +333,92 @@ def _batches() -> Claim:
     return _claim(sums.guarantee, lambda: _rounded(1, Fraction(2)))
 
 
-_BITS: Final = RandomizedResponseNoise(_ONE)
-_LATTICE: Final = DiscreteGaussianNoise(1, _VARIANCE)
-_HALF: Final = GDP(Fraction(1, 2))
-_NAMED: Final = {"basic": basic_epsilon, "advanced": advanced_epsilon, "optimal": optimal_epsilon}
-_GROUPS: Final = (
-    *((Pure(_ONE), _geometric), (DiscreteLaplaceNoise(_ONE), _geometric), (_HALF, _rounded)),
-    *((ZCDP(1 / (2 * _VARIANCE)), _discrete), (_LATTICE, _discrete)),
-    (RDP(lambda order: order / (2 * _VARIANCE)), _discrete),
-    *((Approximate(_ONE, _SLIP), _shown), (Subsampled(_LATTICE, _RATE), _sampled_people)),
-)
+_BITS: Final = dp.RandomizedResponseNoise(_ONE)
+_LATTICE: Final = dp.DiscreteGaussianNoise(1, _VARIANCE)
+_HALF: Final = dp.GDP(Fraction(1, 2))
+_NAMED: Final = {
+    "basic": dp.basic_epsilon,
+    "advanced": dp.advanced_epsilon,
+    "optimal": dp.optimal_epsilon,
+}
+_GROUPS: Final[Mapping[str, tuple[Any, Callable[..., Laws]]]] = {
+    "pure": (dp.Pure(_ONE), _geometric),
+    "responses": (_BITS, _geometric),
+    "table": (dp.Tabulated([1, -1], [_TOP, 1 - _TOP]), _geometric),
+    "laplacenoise": (dp.LaplaceNoise(_ONE), _laplace),
+    "discretelaplacenoise": (dp.DiscreteLaplaceNoise(_ONE), _geometric),
+    "wide-laplace": (dp.DiscreteLaplaceNoise(_ONE, 3), lambda n=1: _geometric(3 * n, 3 * _ONE)),
+    "gdp": (_HALF, _rounded),
+    "gaussiannoise": (dp.GaussianNoise(Fraction(1, 2)), _rounded),
+    "zcdp": (dp.ZCDP(1 / (2 * _VARIANCE)), _discrete),
+    "discretegaussiannoise": (_LATTICE, _discrete),
+    "wide-gaussian": (dp.DiscreteGaussianNoise(2, _VARIANCE), lambda n=1: _discrete(2 * n)),
+    "rdp": (dp.RDP(lambda order: order / (2 * _VARIANCE)), _discrete),
+    "approximate": (
+        dp.Approximate(_ONE, _SLIP),
+        lambda n=1: _shown(n) if n > 1 else _or_truth(_reports(), _SLIP),
+    ),
+    "subsampled": (dp.Subsampled(_LATTICE, _RATE), _sampled_people),
+}
 """Guarantees of one person, and the laws of outputs for so many people."""
 
 _CLAIMS: Final[dict[str, Claim]] = {
-    "pure-composition": _claim(compose([(Pure(_ONE), 2)]), lambda: _twice(_reports())),
+    "pure-composition": _claim(dp.compose([(dp.Pure(_ONE), 2)]), lambda: _twice(_reports())),
     "mixed-composition": _claim(
-        compose([Pure(_ONE), (Pure(_ONE / 2), 2)]),
+        dp.compose([dp.Pure(_ONE), (dp.Pure(_ONE / 2), 2)]),
         lambda: _both(_reports(), _twice(_reports(epsilon=_ONE / 2))),
     ),
-    "response-composition": _claim(compose([(_BITS, 2)]), lambda: _twice(_reports())),
+    "response-composition": _claim(dp.compose([(_BITS, 2)]), lambda: _twice(_reports())),
     "choices": _claim(
-        compose([(BoundedRange(_ONE), 2)]), lambda: _twice(_reports(epsilon=_ONE / 2))
+        dp.compose([(dp.BoundedRange(_ONE), 2)]), lambda: _twice(_reports(epsilon=_ONE / 2))
     ),
     "deltas": _claim(
-        compose([BoundedRange(_ONE), (Approximate(_ONE, _SLIP), 3)]),
+        dp.compose([dp.BoundedRange(_ONE), (dp.Approximate(_ONE, _SLIP), 3)]),
         lambda: _both(_reports(epsilon=_ONE / 2), _or_truth(_responses(3), 1 - (1 - _SLIP) ** 3)),
     ),
-    "zcdp": _claim(ZCDP(1 / (2 * _VARIANCE)), _discrete),
     "zcdp-deltas": _claim(
-        compose([(ZCDP(1 / (2 * _VARIANCE), _SLIP), 2)]),
+        dp.compose([(dp.ZCDP(1 / (2 * _VARIANCE), _SLIP), 2)]),
         lambda: _or_truth(_twice(_discrete()), 1 - (1 - _SLIP) ** 2),
     ),
-    "gdp": _claim(_HALF, _rounded),
-    "laplace": _claim(DiscreteLaplaceNoise(_ONE), _geometric),
-    "discrete-gaussian": _claim(compose([(_LATTICE, 2)]), lambda: _twice(_discrete())),
-    "sampling": _claim(Subsampled(_BITS, _RATE), lambda: _sampled(_reports())),
+    "discrete-gaussian": _claim(dp.compose([(_LATTICE, 2)]), lambda: _twice(_discrete())),
     "sampled-delta": _claim(
-        Subsampled(Approximate(_ONE, _SLIP), _RATE), lambda: _sampled(_or_truth(_reports(), _SLIP))
+        dp.Subsampled(dp.Approximate(_ONE, _SLIP), _RATE),
+        lambda: _sampled(_or_truth(_reports(), _SLIP)),
     ),
     "sampled-composition": _claim(
-        compose([(Subsampled(_BITS, _RATE), 2)]), lambda: _twice(_sampled(_reports()))
+        dp.compose([(dp.Subsampled(_BITS, _RATE), 2)]), lambda: _twice(_sampled(_reports()))
     ),
     "sampled-gaussian": _claim(
-        compose([(Subsampled(_LATTICE, _RATE), 2)]), lambda: _twice(_sampled(_discrete()))
+        dp.compose([(dp.Subsampled(_LATTICE, _RATE), 2)]), lambda: _twice(_sampled(_discrete()))
     ),
     "fixed-size": _claim(
-        Subsampled(Pure(_ONE, neighbours=Neighbours.CHANGE_ONE), _RATE, scheme=1),
+        dp.Subsampled(dp.Pure(_ONE, neighbours=dp.Neighbours.CHANGE_ONE), _RATE, scheme=1),
         lambda: _sampled(_reports()),
     ),
     "ranges": _claim(Ranges(_ONE / 8), lambda: _reports(epsilon=_ONE / 2)),
-    "shuffling": _claim(ShuffledRandomizedResponse(_ONE, 5), lambda: _reports(5, 2)),
-    "shuffling-k": _claim(ShuffledRandomizedResponse(_ONE, 4, 3), lambda: _reports(4, 3)),
-    "clones": _claim(Shuffled(_ONE, 6), lambda: _reports(6, 2)),
+    "shuffling": _claim(dp.ShuffledRandomizedResponse(_ONE, 5), lambda: _reports(5, 2)),
+    "shuffling-k": _claim(dp.ShuffledRandomizedResponse(_ONE, 4, 3), lambda: _reports(4, 3)),
+    "clones": _claim(dp.Shuffled(_ONE, 6), lambda: _reports(6, 2)),
+    "clones-many": _crowd(600),
+    "responses-k": _claim(
+        dp.compose([(dp.RandomizedResponseNoise(_ONE, 4), 2)]), lambda: _twice(_reports(k=4))
+    ),
     **{
-        f"{way}-{type(one).__name__.lower()}": _claim(stated, partial(laws, people))
-        for one, laws in _GROUPS
+        f"{way}-{name}": _claim(stated, partial(laws, people))
+        for name, (one, laws) in _GROUPS.items()
         for way, people, stated in (
+            ("alone", 1, one),
             ("group", _GROUP, one.group(_GROUP)),
-            ("change", 2, one.under(Neighbours.CHANGE_ONE)),
+            ("change", 2, one.under(dp.Neighbours.CHANGE_ONE)),
         )
+    },
+    **{
+        f"sampled-{name}": _claim(
+            dp.Subsampled(one, _RATE),
+            lambda laws=laws: _sampled(laws(1)),  # type: ignore[misc]
+        )
+        for name, (one, laws) in _GROUPS.items()
+        if name != "subsampled"
     },
     **{
         f"theorem-{name}{end}": _theorem(one, lost)
@@ -460,26 +427,18 @@ _CLAIMS: Final[dict[str, Claim]] = {
     },
     **({"tuning": _tuning(), "training": _training()} if find_spec("sklearn") else {}),
     **({"batches": _batches()} if find_spec("sklearn") else {}),
-    **{f"within-{one.name}": _within(one) for one in (RHO, MU_SQUARED, renyi(8))},
+    **{f"within-{one.name}": _within(one) for one in (dp.RHO, dp.MU_SQUARED, dp.renyi(8))},
     **{
         f"{name.replace('_', '-')}-{about.value}": _statistic(name, about)
-        for name, about in product(STATISTICS, Neighbours)
+        for name, about in product(STATISTICS, dp.Neighbours)
     },
     **{
         f"local-median-{about.value}": _claim(
-            Pure(_ONE, neighbours=about),
+            dp.Pure(_ONE, neighbours=about),
             lambda about=about: _reports(epsilon=_local_loss(about)),  # type: ignore[misc]
         )
-        for about in Neighbours
+        for about in dp.Neighbours
     },
-    "odometer": _odometer(),
-    "odometer-delta": _odometer_delta(_SLIP),
-    "odometer-small-delta": _odometer_delta(_SLIP / 2),
-    "individual-filter": _individual(),
-    "individual-balances": _balances(),
-    **{f"filter-{one.name}": _filter(one) for one in _MEASURES},
-    **{f"filter-{one.name}-delta": _filter(one, _SLIP) for one in _MEASURES[:3]},
-    **{f"filter-{one.name}-deltas-alone": _filter(one, _SLIP, 0 * _ONE) for one in _MEASURES[:3]},
 }
 
 ACCOUNTING: Final[Mapping[str, Claim]] = {
@@ -491,27 +450,30 @@ ACCOUNTING: Final[Mapping[str, Claim]] = {
 def audit_accounting(name: str, claim: Claim) -> Audit:
     """Compare exact laws with the accountant's curve, however it is stated; certain."""
     start, claim = time.process_time(), remembered(claim)
-    found = [enumerate_loss(claim)]
+    found = [enumerate_loss(claim), check_statements(claim)]
+    top, about = found[0].point, claim.guarantee.neighbours
     for one in _restated(claim.guarantee):
+        reason = "" if one.neighbours is about else "restated, it is about other neighbours"
+        found.append(Evidence(claim.name, "law", top, 0.0, "neighbours", reason=reason))
         with suppress(InputError):  # such a statement of a weak guarantee promises nothing
             found.append(enumerate_loss(replace(claim, guarantee=one)))
     return Audit(name, claim, tuple(found), time.process_time() - start)
 
 
-def _restated(guarantee: Guarantee) -> Iterator[Guarantee]:
+def _restated(guarantee: dp.Guarantee) -> Iterator[dp.Guarantee]:
     """The same as it is stored, in rho, and as the price in every measure that can express it."""
     about = guarantee.neighbours
-    yield Guarantee.from_dict(guarantee.to_dict())
-    if isinstance(guarantee, Composed):  # part by part, and as compositions of compositions
+    yield dp.Guarantee.from_dict(guarantee.to_dict())
+    if isinstance(guarantee, dp.Composed):  # part by part, and as compositions of compositions
         parts = [one for one, count in guarantee.parts for _ in range(min(count, _MOST))]
-        yield compose(parts)
-        yield compose([(compose([one]), count) for one, count in guarantee.parts])
+        yield dp.compose(parts)
+        yield dp.compose([(dp.compose([one]), count) for one, count in guarantee.parts])
     with suppress(InputError):
-        yield ZCDP(Fraction(guarantee.rho().upper), neighbours=about)
+        yield dp.ZCDP(Fraction(guarantee.rho().upper), neighbours=about)
     for measure in _MEASURES:
-        budget = Filter(Charge(0, measure=measure, neighbours=about))
+        budget = dp.Filter(dp.Charge(0, measure=measure, neighbours=about))
         with suppress(InputError):
-            if isinstance(guarantee, Composed):
-                yield Filter(budget.price_sum(guarantee)).guarantee
+            if isinstance(guarantee, dp.Composed):
+                yield dp.Filter(budget.price_sum(guarantee)).guarantee
             elif isinstance(guarantee, Chargeable):
-                yield Filter(budget.price(guarantee)).guarantee
+                yield dp.Filter(budget.price(guarantee)).guarantee

@@ -49,7 +49,6 @@ _PURE: Final[Makers] = {
     "laplace-wide": lambda: Laplace(scale=5, sensitivity=5),
     "laplace-grid": lambda: Laplace(epsilon=1, **_ROUNDED),
     "laplace-vector": lambda: Laplace(epsilon=1, sensitivity=2, dimension=3),
-    "laplace-grid-vector": lambda: Laplace(epsilon=1, **_ROUNDED, dimension=3),
     "staircase": lambda: Staircase(epsilon=1, sensitivity=5),
     "randomized-response": lambda: RandomizedResponse(epsilon=1),
     "randomized-response-truth": lambda: RandomizedResponse(truth=0.475, k=4),
@@ -59,12 +58,8 @@ _PURE: Final[Makers] = {
     "permute-and-flip": lambda: PermuteAndFlip(3, epsilon=1),
     "permute-and-flip-monotone": lambda: PermuteAndFlip(3, scale=3, **_THRICE),
     "noisy-max": lambda: ReportNoisyMax(3, epsilon=1),
-    "exponential-wide": lambda: ExponentialMechanism(3, epsilon=1, sensitivity=3),
-    "noisy-max-monotone": lambda: ReportNoisyMax(3, epsilon=1, **_THRICE),
-    "noisy-max-grid": lambda: ReportNoisyMax(3, scale=Fraction(3, 2), **_ROUNDED),
     "top-k": lambda: TopK(2, 4, epsilon=1),
     "top-k-permute-and-flip": lambda: TopK(2, 4, scale=12, sensitivity=3, peel="permute-and-flip"),
-    "top-k-monotone": lambda: TopK(2, 4, epsilon=1, **_THRICE),
     "sparse-vector": lambda: SparseVector(threshold=0, epsilon=1, hits=2),
     "sparse-vector-monotone": lambda: SparseVector(threshold=0, epsilon=1, hits=2, **_THRICE),
     "sparse-vector-grid": lambda: SparseVector(threshold=0, epsilon=1, hits=2, **_ROUNDED),
@@ -126,22 +121,16 @@ _APPROXIMATE: Final[Makers] = {
     "histogram-gaussian": lambda: Histogram(bins=4, **_SMALL, **_CHANGE),
     "key-selection": lambda: KeySelection(**_SMALL),
     "key-selection-change-one": lambda: KeySelection(**_SMALL, max_groups_per_unit=2, **_CHANGE),
-    "key-selection-two-groups": lambda: KeySelection(**_SMALL, max_groups_per_unit=2),
     "key-selection-many-groups": lambda: KeySelection(**_SMALL, max_groups_per_unit=20),
     "laplace-threshold": lambda: LaplaceThreshold(**_SMALL),
     "laplace-threshold-change-one": lambda: LaplaceThreshold(
         **_SMALL, max_groups_per_unit=2, **_CHANGE
     ),
-    "laplace-threshold-two-groups": lambda: LaplaceThreshold(**_SMALL, max_groups_per_unit=2),
     "gaussian-threshold": lambda: GaussianThreshold(**_SMALL),
-    "gaussian-threshold-two-groups": lambda: GaussianThreshold(**_SMALL, max_groups_per_unit=2),
     "smooth-sensitivity": lambda: SmoothSensitivity(global_sensitivity=1000, **_SMALL),
     "smooth-median": lambda: SmoothMedian(0, 128, **_SMALL),
     "smooth-median-change-one": lambda: SmoothMedian(0, 64, **_SMALL, grid=_HALF, **_CHANGE),
     "propose-test-release": lambda: ProposeTestRelease(bound=1, **_SMALL),
-    "propose-test-release-grid": lambda: ProposeTestRelease(
-        bound=0.7, **_SMALL, grid=Fraction(1, 4)
-    ),
     "tested-median": lambda: TestedMedian(0, 128, bound=1, **_SMALL),
     "tested-median-change-one": lambda: TestedMedian(
         0, 32, bound=1, **_SMALL, grid=Fraction(1, 4), **_CHANGE
@@ -154,11 +143,7 @@ _CONCENTRATED: Final[Makers] = {
     "gaussian-zcdp": lambda: Gaussian(scale=2, sensitivity=2),
     "gaussian-grid": lambda: Gaussian(rho=_HALF, sensitivity=0.375, grid=Fraction(1, 8)),
     "gaussian-vector": lambda: Gaussian(rho=_HALF, sensitivity=2, dimension=4),
-    "gaussian-grid-vector": lambda: Gaussian(
-        rho=_HALF, sensitivity=0.3, grid=Fraction(1, 8), dimension=3
-    ),
     "rounded-gaussian-vector": lambda: RoundedGaussian(mu_squared=1, **_ROUNDED, dimension=4),
-    "histogram-zcdp": lambda: Histogram(bins=2, rho=_HALF, **_CHANGE),
     "factorized-count": lambda: FactorizedCount(horizon=7, rho=_HALF),
     "factorized-count-two-steps": lambda: FactorizedCount(horizon=7, rho=_HALF, steps_per_unit=2),
 }

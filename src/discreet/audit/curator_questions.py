@@ -1,16 +1,13 @@
 """All that is asked of curators, and of histograms without one, by name."""
 
 import datetime as dt
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
@@ -24,54 +21,17 @@ from discreet.audit.replayed_questions import (
     Ask,
     CuratorQuestion,
     Price,
-    Rows,
     Tables,
+    stated,
     table_of,
 )
+from discreet.audit.workload_questions import WORKLOADS
 from discreet.curator.budget import Budget
 from discreet.curator.opening import Curator
 from discreet.curator.orders.census.census_plan import releases
-from discreet.errors import BudgetError, InvariantBroken
-from discreet.mechanisms.permute_and_flip_quantile import PermuteAndFlipQuantile
-from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.smooth_sensitivity import SmoothSensitivity
-from discreet.plan.kinds import Kind, Range, Type
+from discreet.errors import BudgetError
 from discreet.plan.schema import Bounds, EachRow, Limits, PersonPeriod
-from discreet.privacy import EPSILON, MU_SQUARED, RHO, ZCDP, Charge, Measure, Neighbours
-from discreet.privacy.budgets.filters import amount_within
-from discreet.workload.candidates import Candidate, Scorer
-from discreet.workload.counting_query import CountingQuery
-from discreet.workload.domain import Attribute, Domain
-from discreet.workload.histogram import JointHistogram
-from discreet.workload.matrix import MatrixMechanism, RangeBlocks, identity_strategy
-from discreet.workload.mwem import MWEM
-from discreet.workload.online import OnlinePlan, OnlineSession, OnlineState, open_state
-from discreet.workload.planner import plan_workload
-from discreet.workload.small_database import SmallDatabase
-from discreet.workload.synthesizer import SynthesisPlan, synthesize
-
-
-def _of_histogram(question: CuratorQuestion, tables: Tables) -> Any:
-    """What is asked of the histogram of the visits, without a curator."""
-    return question.told(_histogram(tables[0], question.neighbours))
-
-
-def _histogram(rows: Rows, neighbours: Neighbours) -> JointHistogram:
-    visits = table_of(rows)
-    value = Attribute.of("value", Type(Kind.INTEGER, range=Range(0, 10)), bins=11)
-    first = (FIRST - dt.date(1970, 1, 1)).days
-    day = Attribute.of("day", Type(Kind.DATE, range=Range(first, first + 9)), bins=10)
-    word = Attribute("word", Kind.TEXT, tuple(f"word {i}" for i in range(4)))
-    said: dict[str, Any] = {"person": visits["person"], "neighbours": neighbours}
-    return JointHistogram.of(visits, Domain((value, day, word)), max_rows=2, **said)
-
-
-def _of_presence(question: "CuratorQuestion", tables: Tables) -> Any:
-    """Draws of a width or scale that depends on the data: on whether that person is there.
-
-    They must take as many random words on both sides, where one of them needs more.
-    """
-    return question.told(len(tables[0]) > question.people)
+from discreet.privacy import EPSILON, ZCDP, Charge, Neighbours
 
 
 def _of_accounts(question: CuratorQuestion, tables: Tables) -> Any:
@@ -143,41 +103,6 @@ def _resumed(folder: str, price: Price) -> list[float]:
     return told
 
 
-def _until_refused(begin: Callable[[Curator, Budget], Any], *turns: tuple[str, str | None]) -> Ask:
-    """Counts in a table by an analyst, each of another curator: some repeated, some refused."""
-
-    def ask(folder: str, price: Price) -> list[Any]:
-        told: list[Any] = []
-        with Curator(folder) as curator:
-            begin(curator, Budget(epsilon=BUDGET, delta=2 * price["delta"]))
-        for turn in range(_TURNS):
-            table, analyst = turns[turn % len(turns)]
-            text = _SQL["count"][0].replace("visits", table)
-            said = {**price, "epsilon": price["epsilon"] * (1 - Fraction(turn, 999))}
-            with Curator(folder) as curator, suppress(BudgetError):
-                twice = [curator.sql(text, analyst=analyst, **said) for _ in range(2)]
-                told += [one.table.to_pylist() for one in twice]  # the second time for nothing
-        return told
-
-    return ask
-
-
-def _told_by_others(folder: str, price: Price) -> list[Any]:
-    """Answers that somebody else has paid for, told to a group: no more than its own cap holds."""
-    told, cap = list[Fraction](), BUDGET / 2
-    with Curator(folder) as curator:
-        curator.group("both", "visits", ["a", "b"], Budget(epsilon=cap))
-        for turn in range(4):
-            said = {**price, "epsilon": price["epsilon"] * (1 - Fraction(turn, 999))}
-            with suppress(BudgetError):
-                for analyst in ("c", "ab"[turn % 2]):
-                    curator.sql(_SQL["count"][0], analyst=analyst, **said)
-                told.append(said["epsilon"])
-    if sum(told) > cap:
-        raise InvariantBroken("a group was told too much", why="its cap is less", fix="report it")
-    return told
-
-
 _FILE: Final = Path(__file__).with_name("questions.sql").read_text("utf-8")
 _SQL: Final = {
     name: [one.strip() for one in texts.split(";")[:-1]]
@@ -190,7 +115,11 @@ def _texts(*names: str) -> tuple[Ask, ...]:
     """One ask for each question of these names."""
 
     def of(text: str) -> Ask:
-        return lambda curator, price: [curator.sql(text, **price).to_arrow().to_pylist()]
+        def ask(curator: Curator, price: Price) -> list[Any]:
+            answer = curator.sql(text, **price)
+            return [stated(answer), answer.to_arrow().to_pylist()]
+
+        return ask
 
     return tuple(of(text) for name in names for text in _SQL[name])
 
@@ -309,100 +238,6 @@ _FITS: Final = {
 if find_spec("torch"):
     _FITS["curator-training"] = CuratorQuestion(trained_by, needs=TRAINER)
 
-_QUERIES: Final = (
-    *(CountingQuery(("value",), (tuple(range(low, low + 3)),)) for low in range(7)),
-    *(CountingQuery(("value", "day"), ((cell,), (cell,))) for cell in (1, 4, 7)),
-)
-"""Some are of all rows of the person who has many: every kind is moved as far as it may be."""
-
-
-def _charge(price: Price, measure: Measure) -> Charge:
-    """All that a price may be spent on, in a measure."""
-    return Charge(amount_within(price["epsilon"], price["delta"], measure), measure=measure)
-
-
-def _amount(price: Price) -> Fraction:
-    return _charge(price, MU_SQUARED).amount
-
-
-def _strategy(name: str) -> Ask:
-
-    def ask(histogram: JointHistogram, price: Price) -> Any:
-        plan, *_ = plan_workload(list(_QUERIES), histogram, _amount(price), only=name)
-        return plan.answer(histogram).tolist()
-
-    return ask
-
-
-def _blocks(histogram: JointHistogram, price: Price) -> Any:
-    ends, cells = [(low, low + 3) for low in range(7)], histogram.domain["value"].size
-    blocks = RangeBlocks.of(cells, ends, mu_squared=_amount(price), **histogram.terms)
-    return blocks.estimate(blocks.measure(histogram.marginal(("value",)))).tolist()
-
-
-def _thrice(histogram: JointHistogram, price: Price) -> Any:
-    """Every cell counted three times: a strategy whose columns are longer than its rows."""
-    rows = np.tile(identity_strategy(histogram.domain["value"].size), (3, 1))
-    thrice = MatrixMechanism(rows, mu_squared=_amount(price), **histogram.terms)
-    return thrice.estimate(thrice.measure(histogram.marginal(("value",)))).tolist()
-
-
-def _mwem(histogram: JointHistogram, price: Price) -> Any:
-    learnt = MWEM(histogram.domain, _QUERIES, rounds=2, **price, **histogram.terms)
-    return [learnt.release(histogram).marginal(("value",)).tolist(), _charge(price, RHO)]
-
-
-def _synthesized(histogram: JointHistogram, price: Price) -> Any:
-    """A model of three columns, so that several pairs are scored at once."""
-    plan = SynthesisPlan(histogram.domain, _amount(price), histogram.neighbours)
-    return dict(synthesize(histogram, plan).distances)
-
-
-def _scored(histogram: JointHistogram, price: Price) -> Any:
-    """Distances of all pairs from a public table, which is that of people before one changes."""
-    rows = (*((person, person % 10) for person in range(PEOPLE)), *((PEOPLE, 0),) * 2)
-    public = _histogram(rows, histogram.neighbours)
-    pairs = list(combinations(histogram.domain.names, 2))
-    tables = {one: public.marginal(one) / public.row_weight for one in pairs}
-    model: Any = SimpleNamespace(marginal=tables.__getitem__)
-    listed = [Candidate(one, one, (None, None), tables[one].size) for one in pairs]
-    return Scorer(histogram).release(listed, model, _amount(price)).tolist()
-
-
-def _reopened(histogram: JointHistogram, price: Price) -> list[Any]:
-    """The same query again and again, by sessions that go on from each other's stored state."""
-    room: dict[str, Any] = {"updates": 1, "restarts": 0, **histogram.terms}
-    state, told = open_state(OnlinePlan.of(histogram.domain, **room, **price), histogram), []
-    for _ in range(20):
-        session = OnlineSession(OnlineState.from_bytes(state.to_bytes()), histogram)
-        told.append(session.ask(_QUERIES[5]).value)
-        state = session.state
-    return [*told, _charge(price, RHO)]
-
-
-def _small_database(histogram: JointHistogram, price: Price) -> Any:
-    queries = tuple(CountingQuery(("value",), ((low, low + 1),)) for low in range(9))
-    domain = Domain((histogram.domain["value"],))
-    said = {"epsilon": price["epsilon"], **histogram.terms}
-    return SmallDatabase(domain, queries, 2, 20, **said).release(histogram)
-
-
-def _gaps(there: bool, price: Price) -> list[Any]:  # noqa: FBT001 - a side
-    """Medians of nobody, from all of a wide range, or of one person, from half of it."""
-    said = (Fraction(1, 2), 0, 1 << 33)
-    rules = (
-        kind(*said, epsilon=price["epsilon"] / 2) for kind in (Quantile, PermuteAndFlipQuantile)
-    )
-    return [rule.release([1 << 32] if there else []) for rule in rules]
-
-
-def _smooth(there: bool, price: Price) -> Any:  # noqa: FBT001 - a side
-    """Noise of a private scale that takes two words on one side, or would take one on the other."""
-    rule, wide = SmoothSensitivity(global_sensitivity=1 << 24, **price), 1 << 20
-    turn = math.ceil(2 * wide * wide / rule.law.scale(Fraction(wide)))
-    first = turn if there else math.ceil(rule.decay * turn)
-    return rule.release((0, [first, *[turn] * 99]))
-
 
 def _stream(name: str) -> Ask:
     """A standing question over the days, looked at whenever some of them are over."""
@@ -455,27 +290,11 @@ _PROTECTED: Final = (
     *_texts("by turn"),
     *(_texts(name)[0] for name in ("found", "quantiles")),
 )
-_HISTOGRAM: Final[dict[str, Any]] = {"source": _of_histogram}
 _SPENT: Final[dict[str, Any]] = {"source": _of_accounts, "spends_all": True}
 _APART: Final = ("per_person", "with_bills", "counts_moved", "by_distance")
 _OWN: Final[dict[str, Any]] = dict.fromkeys(_APART, True) | {"epsilon": Fraction(2)}
 _OWN["limits"] = Limits(max_groups=2, max_rows=2)
-_STRATEGIES: Final = (
-    *map(_strategy, ("independent", "identity", "matrix mechanism", "residual marginals")),
-    *(_blocks, _thrice, _mwem, _synthesized, _reopened),
-)
 _SYNTHESES: Final = (_synthesis("value", "day"), _synthesis("amount", "paid"))
-_VISITS, _BILLS = ("visits", None), ("bills", None)
-_A, _B = ("visits", "a"), ("visits", "b")
-_SPENDERS: Final = (
-    _until_refused(lambda one, most: one.raise_budget("visits", most, reason="-"), _VISITS),
-    _until_refused(lambda one, most: one.grant("a", "visits", most), _A),
-    _until_refused(lambda one, most: one.group("both", "visits", ["a", "b"], most), _A, _B),
-    _until_refused(lambda one, most: one.link("all", ["visits", "bills"], most), _VISITS, _BILLS),
-    _told_by_others,
-)
-"""Questions under the budget of a dataset, of an analyst, of a group and of linked datasets."""
-
 _BOOKS: Final = tuple(
     _in_workbook(_SQL[text][0], part * BUDGET, **named)
     for text, part in (("count", Fraction(2, 7)), ("found", Fraction(1, 99)))
@@ -483,8 +302,6 @@ _BOOKS: Final = tuple(
 )
 
 QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
-    "curator-budgets": CuratorQuestion(_SPENDERS, Fraction(6, 5), **_PURE, **_SPENT),
-    "curator-budgets-gaussian": CuratorQuestion(_SPENDERS[0], Fraction(2), **_SPENT),
     "curator-workbooks": CuratorQuestion(_BOOKS, spends_all=True, source=_of_share),
     "curator-online-resumed": CuratorQuestion(_resumed, BUDGET, people=100 * PEOPLE, **_SPENT),
     "curator-people-resumed": CuratorQuestion(_charged_often, **{**_OWN, **_SPENT}),
@@ -536,12 +353,7 @@ QUESTIONS: Final[Mapping[str, CuratorQuestion]] = {
     "curator-workload": CuratorQuestion((_workload("value", "day"), _workload("value"))),
     **_FITS,
     **LEARNING,
-    "workload-strategies": CuratorQuestion(_STRATEGIES, **_HISTOGRAM),
-    "workload-strategies-change-one": CuratorQuestion(
-        (_STRATEGIES[0], *_STRATEGIES[2:5], _mwem, _synthesized, _scored), **_HISTOGRAM, **_CHANGE
-    ),
-    "small-database": CuratorQuestion(_small_database, **_HISTOGRAM),
-    "wide-draws": CuratorQuestion((_gaps, _smooth), delta=Fraction(1, 100), source=_of_presence),
+    **WORKLOADS,
     "curator-standing-question": CuratorQuestion((_stream("total"), _stream("by turn"))),
     "curator-per-person": CuratorQuestion(
         (

@@ -7,6 +7,7 @@ with what the guarantee says. What is refuted here is false.
 import math
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import product
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from discreet.audit.features import Floats, row_codes, rows
 from discreet.audit.trace import distinct, picture
 from discreet.errors import InputError
 from discreet.mechanisms.mechanism import Claim, Law, View
+from discreet.privacy import Composed
 from discreet.privacy.numerics.binomial import log_probability
 from discreet.privacy.numerics.rounding import ELEMENTARY, UNIT, Interval, total
 
@@ -27,6 +29,9 @@ ORDERS: Final = (1.01, 2, 8, 64)
 _NEVER: Final = (0.0, 0.0)
 _REST: Final = "the rest"
 _ROUNDS: Final = 50
+_FINE: Final = 1e-9
+_DELTAS: Final = (0, Fraction(1, 10**6), Fraction(1, 1000), Fraction(1, 50), Fraction(1, 5))
+_LEVELS: Final = (Fraction(1, 1000), Fraction(1, 20), Fraction(1, 3), Fraction(3, 4))
 _LARGEST: Final = 2.0**9
 
 
@@ -78,6 +83,14 @@ class Laws:
         mass = float(np.exp(exponents - error - peak).sum()) * (1 - (seen.size + 4) * ELEMENTARY)
         return (peak + math.log(mass)) / s - ELEMENTARY * (8 + abs(peak)) / s
 
+    def missed(self, alarms: float) -> float:
+        """The misses of the best attacker with so many false alarms, from above."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            order = np.argsort(np.where(self.p > 0, -self.p / self.q, 0.0))
+        ends = (np.concatenate([[0.0], np.cumsum(part[order])]) for part in (self.q, self.p))
+        alarmed, found = ends
+        return float(1 - np.interp(alarms, alarmed, found)) + _FINE
+
     def certified(self, delta: float) -> float:
         """The largest epsilon (to bisection) whose divergence surely exceeds delta."""
         if delta == 0:
@@ -92,6 +105,28 @@ class Laws:
             fits = self.hockey_stick(middle) > delta
             low, high = (middle, high) if fits else (low, middle)
         return low
+
+
+def check_statements(claim: Claim) -> Evidence:
+    """Compare the exact laws with what a guarantee tells at a delta, or at a share of false alarms.
+
+    Why: each is derived in its own way from the curve delta(epsilon), which `enumerate_loss` holds.
+    """
+    given, found, top = claim.guarantee, list[Evidence](), points(claim.guarantee)[-1]
+    levels = () if isinstance(given, Composed) else _LEVELS  # whose curve takes long
+    allowed = [(level, given.tradeoff(level)) for level in levels]
+    stated = [Point(given.epsilon(delta).upper, float(delta)) for delta in _DELTAS]
+    about = "epsilon at a delta"
+    for pair, view in product(claim.pairs, views(claim)):
+        left, right = view.law(pair.left), view.law(pair.right)
+        for laws in (Laws.of(left, right), Laws.of(right, left)):
+            for point in stated:
+                bound = laws.certified(point.delta) if math.isfinite(point.epsilon) else 0.0
+                found.append(Evidence(claim.name, "law", point, bound, about))
+            if any(laws.missed(float(level)) < least for level, least in allowed):
+                reason = "an attacker errs less than the guarantee allows"
+                found.append(Evidence(claim.name, "law", top, 0.0, about, reason=reason))
+    return strongest(found)
 
 
 def enumerate_loss(claim: Claim) -> Evidence:

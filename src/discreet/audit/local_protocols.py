@@ -6,8 +6,6 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -15,9 +13,8 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from discreet.audit.report import Audit, audit_claim, priced
-from discreet.errors import BudgetError, InputError
+from discreet.errors import InputError
 from discreet.local.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
-from discreet.local.device_ledger import DeviceLedger
 from discreet.local.domain import ValueDomain
 from discreet.local.frequency import FrequencyProtocol, KRandomizedResponse
 from discreet.local.heavy_hitters import HeavyHitters
@@ -33,7 +30,6 @@ from discreet.local.shuffle import Shuffle
 from discreet.local.unary_encoding import SubsetSelection, UnaryEncoding
 from discreet.local.unit_vector_mean import UnitVectorMean
 from discreet.mechanisms.mechanism import Claim, Pair
-from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.noise import below
 from discreet.privacy import Neighbours, Pure
 
@@ -137,36 +133,6 @@ def _lived() -> Claim:
     return Claim("Mean1Bit for life", promised, protocol.pairs, draw)
 
 
-def _admitted(budget: Fraction, *kept: bool) -> int:
-    """How many answers a device's ledger admits, so many each time it is opened, refused or not."""
-    survey, times = KRandomizedResponse(epsilon=_ONE, domain=ValueDomain(5)), 0
-    with TemporaryDirectory() as folder:
-        for opened in range(_BATCH):
-            with DeviceLedger(Path(folder) / "ledger", limit=budget) as ledger:
-                for place, keeps in enumerate(kept):
-                    with suppress(BudgetError):
-                        if keeps:
-                            ledger.remember(survey, bytes([opened, place]), bytes)
-                        else:
-                            ledger.charge("answer", _ONE)
-                        times += 1
-    return times
-
-
-def _device() -> Claim:
-    """As many answers as a device's ledger admits, of which it keeps all, some or none."""
-    budget = Fraction(201, 100)
-    ways = (True,), (False,), (True, True, True), (False, False, False), (True, False, True)
-    times = max(_admitted(budget, *way) for way in ways)
-    coin = RandomizedResponse(epsilon=_ONE)
-
-    def draw(own: int, runs: int) -> NDArray[Any]:
-        return np.asarray(np.sum(coin.release(np.full((runs, times), own)), axis=1))
-
-    promised = Pure(budget, neighbours=Neighbours.CHANGE_ONE)
-    return Claim("DeviceLedger", promised, (Pair(0, 1),), draw)
-
-
 def _shared_sum() -> Claim:
     """The total of one server, given a share twice and asked again; the other tells all it has."""
     rule = SecretSharedSum(epsilon=_ONE, bits=2)
@@ -207,7 +173,6 @@ def _of_values(name: str) -> Claim:
 PATHS: Final[Mapping[str, Callable[[], Claim]]] = {
     "local-shuffle": _shuffled,
     "local-shuffle-copies": _crowd,
-    "local-device-ledger": _device,
     "local-secret-shared-sum": _shared_sum,
     "local-popular-values": _popular,
     "local-piecewise-mean-coarse": lambda: _CoarseMean(epsilon=_ONE).claim,

@@ -20,6 +20,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from discreet import privacy as dp
+from discreet.answer.present.base_release import BaseRelease
 from discreet.audit.distance import too_far
 from discreet.audit.evidence import Evidence, Point
 from discreet.audit.recorder import CellChoice, RecordedRelease, Recorder
@@ -34,17 +36,6 @@ from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.plan.schema import Bounds, EachRow, Limits, PersonPeriod
-from discreet.privacy import (
-    GDP,
-    ZCDP,
-    Approximate,
-    BoundedRange,
-    Charge,
-    Guarantee,
-    Neighbours,
-    Pure,
-    compose,
-)
 from discreet.privacy.budgets.charges import price_sum
 
 FIRST: Final = dt.date(2026, 1, 1)
@@ -92,7 +83,7 @@ def of_curator(question: "CuratorQuestion", tables: Tables) -> Any:
             curator.limit_person(question.people, epsilon=question.own_limit)
         told = question.told(curator)
         if question.per_person:
-            own = ZCDP(curator.statement_for(question.people).spent)
+            own = dp.ZCDP(curator.statement_for(question.people).spent)
             return [told, lambda: own]  # for that person alone: an observer sees the same function
         return [told, curator.budget("visits").total]
 
@@ -111,7 +102,7 @@ class CuratorQuestion:
     per_person: bool = False
     people: int = PEOPLE
     limits: Limits | None = None
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    neighbours: dp.Neighbours = dp.Neighbours.ADD_REMOVE
     unit: Any = "person"
     with_bills: bool = False  # which take a third of the time
     source: "Callable[[CuratorQuestion, Tables], Any]" = of_curator
@@ -170,7 +161,7 @@ class CuratorQuestion:
         if self.spends_all:
             added = [heavy]
         starts = [crowd] * len(added)
-        if self.neighbours is Neighbours.CHANGE_ONE:
+        if self.neighbours is dp.Neighbours.CHANGE_ONE:
             # As many rows before: in other groups, with the least value, or on the same day.
             added = [heavy, odd, largest, largest]
             rows = zip((4, 4, 0, 9), added, strict=True)
@@ -195,12 +186,12 @@ class CuratorQuestion:
         return rows, rows
 
     @property
-    def promised(self) -> Approximate:
+    def promised(self) -> dp.Approximate:
         """The most that one person gives away: by one order, or by all of a budget."""
         spent = self.per_person or self.spends_all
         most = BUDGET if self.own_limit is None else self.own_limit
         whole = (most, 2 * self.delta) if spent else (self.epsilon, self.delta)
-        return Approximate(*whole, neighbours=self.neighbours)
+        return dp.Approximate(*whole, neighbours=self.neighbours)
 
 
 def not_drawn(_: Any, __: int) -> Any:
@@ -280,29 +271,42 @@ def _wrong(question: CuratorQuestion, first: ReplayedRun, right: Any) -> Iterato
             )
     costs += [one.guarantee for one in thresholds]
     both_ways = [  # several choices: of two candidates ahead of all others, which move apart
-        Pure(one.epsilon0 / 2, neighbours=one.neighbours)
-        if isinstance(one, BoundedRange) and len(costs) > 1
+        dp.Pure(one.epsilon0 / 2, neighbours=one.neighbours)
+        if isinstance(one, dp.BoundedRange) and len(costs) > 1
         else one
         for one in costs
     ]
-    least, most = compose(both_ways).epsilon(promised.delta0).lower, promised.epsilon0
-    stated = second.outcome[-1] if isinstance(second.outcome, list) else None
-    if isinstance(stated, Guarantee):  # of a model, which says itself what was spent
-        most = min(most, Fraction(stated.epsilon(promised.delta0).upper))
+    least, most = dp.compose(both_ways).epsilon(promised.delta0).lower, promised.epsilon0
+    own = second.outcome[-1] if isinstance(second.outcome, list) else None
+    if isinstance(own, dp.Guarantee):  # of a model, which says itself what was spent
+        most = min(most, Fraction(own.epsilon(promised.delta0).upper))
     told = second.outcome if isinstance(second.outcome, list) else []
-    for paid in (one for one in told if isinstance(one, Charge)):  # or a cap: in its own measure
-        lost = price_sum(compose(costs), paid.measure)
-        if lost.amount > paid.amount * _ROOTS or lost.delta > paid.delta * _ROOTS:
-            yield f"more is given away than the {float(paid.amount):.6g} that is charged"
-    if callable(stated):  # of that person, in the measure that shares add up in
-        own, paid_by = compose(costs).rho().lower, stated().rho().upper
-        if own > paid_by:
-            yield f"a person loses a rho of {own:.6g}, and is charged {paid_by:.6g}"
+    inside = [fact for part in told if isinstance(part, list) for fact in part]
+    yield from _unpaid(dp.compose(costs), [*told, *inside])
+    if callable(own):  # of that person, in the measure that shares add up in
+        lost_by, paid_by = dp.compose(costs).rho().lower, own().rho().upper
+        if lost_by > paid_by:
+            yield f"a person loses a rho of {lost_by:.6g}, and is charged {paid_by:.6g}"
     if least > most:
         yield (
             f"releases that one person may move have epsilon {least:.6g} together, "
             f"promised {float(most):g}"
         )
+
+
+def _unpaid(lost: dp.Composed, facts: list[Any]) -> Iterator[str]:
+    """A charge, a cap or what parts are said to give away, which is less than what is lost."""
+    for paid in (one for one in facts if isinstance(one, dp.Charge)):
+        given = price_sum(lost, paid.measure)
+        said = [price_sum(one, paid.measure) for one in facts if isinstance(one, dp.Composed)]
+        for most, what in ((paid, "charged"), *((one, "stated") for one in said)):
+            if given.amount > most.amount * _ROOTS or given.delta > most.delta * _ROOTS:
+                yield f"more is given away than the {float(most.amount):.6g} that is {what}"
+
+
+def stated(release: BaseRelease) -> dp.Composed:
+    """What a release says that its parts have given away."""
+    return dp.compose([one.guarantee for one in release.costs])
 
 
 def _joined(tape: tuple[RecordedRelease, ...]) -> list[RecordedRelease]:
@@ -321,7 +325,7 @@ def _joined(tape: tuple[RecordedRelease, ...]) -> list[RecordedRelease]:
     return found
 
 
-def _cost(one: RecordedRelease, other: RecordedRelease, question: CuratorQuestion) -> Guarantee:
+def _cost(one: RecordedRelease, other: RecordedRelease, question: CuratorQuestion) -> dp.Guarantee:
     """What a release costs at least, on the hardest data, or by distance on these."""
     mechanism = one.mechanism
     if isinstance(mechanism, CellChoice):
@@ -333,6 +337,6 @@ def _cost(one: RecordedRelease, other: RecordedRelease, question: CuratorQuestio
     gaps = [abs(int(b) - int(a)) for a, b in zip(here, there, strict=True)]
     if isinstance(mechanism, Laplace):
         lost = sum(gaps) * mechanism.grid.step / mechanism.scale
-        return Pure(lost, neighbours=question.neighbours)
+        return dp.Pure(lost, neighbours=question.neighbours)
     share = Fraction(sum(gap * gap for gap in gaps), mechanism.square)
-    return GDP.of_square(2 * mechanism.rho * share, neighbours=question.neighbours)
+    return dp.GDP.of_square(2 * mechanism.rho * share, neighbours=question.neighbours)

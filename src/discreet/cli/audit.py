@@ -73,18 +73,20 @@ def audit(
 
 def _run(names: tuple[str, ...], samples: int | None, tries: int, alpha: float) -> "list[Audit]":
     """Audit the named claims, or all: samplers, mechanisms, protocols, questions, accounting."""
-    from discreet.audit.accounting import ACCOUNTING, audit_accounting  # noqa: PLC0415 - heavy room
+    from discreet.audit.account_sequences import SEQUENCES, audit_sequence  # noqa: PLC0415 - heavy room
+    from discreet.audit.accounting import ACCOUNTING, audit_accounting  # noqa: PLC0415 - the same
     from discreet.audit.catalogue import CATALOGUE, TRAINING, asked  # noqa: PLC0415 - the same
     from discreet.audit.cell_choices import CHOICES, audit_choice  # noqa: PLC0415 - the same
     from discreet.audit.curator_questions import QUESTIONS  # noqa: PLC0415 - the same
     from discreet.audit.local_protocols import PATHS, PROTOCOLS, audit_protocols  # noqa: PLC0415 - the same
+    from discreet.audit.parameters import PARAMETERS, audit_parameters  # noqa: PLC0415 - the same
     from discreet.audit.replayed_questions import audit_question  # noqa: PLC0415 - the same
     from discreet.audit.report import audit_all  # noqa: PLC0415 - the same
     from discreet.audit.samplers import SAMPLERS, audit_sampler  # noqa: PLC0415 - the same
 
     made: dict[str, Callable[[], Mechanism]] = {**CATALOGUE, **TRAINING}
     local: dict[str, Callable[[], LocalProtocol | Claim]] = {**PROTOCOLS, **PATHS}
-    known = (*SAMPLERS, *made, *local, *QUESTIONS, *CHOICES, *ACCOUNTING)
+    known = (*SAMPLERS, *PARAMETERS, *made, *local, *QUESTIONS, *CHOICES, *SEQUENCES, *ACCOUNTING)
     if unknown := [name for name in names if name not in known]:
         raise click.UsageError(
             f"No claim is named {', '.join(unknown)}. The names are: {', '.join(known)}."
@@ -93,13 +95,16 @@ def _run(names: tuple[str, ...], samples: int | None, tries: int, alpha: float) 
     mechanisms = {name: made[name]() for name in wanted if name in made}
     protocols = {name: local[name]() for name in wanted if name in local}
     samplers = [name for name in wanted if name in SAMPLERS]
-    each = alpha / max(1, len(mechanisms) + len(protocols) + len(samplers))
+    kinds = [name for name in wanted if name in PARAMETERS]
+    each = alpha / max(1, len(mechanisms) + len(protocols) + len(samplers) + len(kinds))
     audits = [audit_sampler(name, SAMPLERS[name](), alpha=each) for name in samplers]
+    audits += [audit_parameters(name, PARAMETERS[name], alpha=each) for name in kinds]
     share, prices = each * len(mechanisms), {name: asked(name) for name in mechanisms}
     audits += audit_all(mechanisms, samples=samples, alpha=share, tries=tries, asked=prices)
     audits += audit_protocols(protocols, samples=samples, alpha=each * len(protocols))
     audits += [audit_question(name, QUESTIONS[name]) for name in wanted if name in QUESTIONS]
     audits += [audit_choice(name, CHOICES[name]) for name in wanted if name in CHOICES]
+    audits += [audit_sequence(name, SEQUENCES[name]) for name in wanted if name in SEQUENCES]
     audits += [audit_accounting(name, ACCOUNTING[name]) for name in wanted if name in ACCOUNTING]
     return audits
 

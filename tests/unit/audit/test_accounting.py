@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from discreet.audit import accounting
 from discreet.audit.accounting import ACCOUNTING, audit_accounting
+from discreet.audit.enumerate import check_statements
 from discreet.cli.audit import audit
 from discreet.errors import BudgetError, InvariantBroken
 from discreet.local import KRandomizedResponse
@@ -16,6 +17,7 @@ from discreet.local.device_ledger import DeviceLedger
 from discreet.mechanisms.median import Median
 from discreet.privacy import (
     EPSILON,
+    GDP,
     MU_SQUARED,
     RDP,
     RHO,
@@ -28,6 +30,7 @@ from discreet.privacy import (
     DiscreteLaplaceNoise,
     Filter,
     GaussianNoise,
+    Guarantee,
     IndividualFilter,
     LaplaceNoise,
     Neighbours,
@@ -36,19 +39,32 @@ from discreet.privacy import (
     RandomizedResponseNoise,
     ShuffledRandomizedResponse,
     Subsampled,
+    Tabulated,
     compose,
 )
 from discreet.privacy.budgets import charges, filters
 from discreet.privacy.budgets import odometer as odometers
 from discreet.privacy.budgets.charges import units
 from discreet.privacy.budgets.individual import BUDGET_UNITS
-from discreet.privacy.budgets.individual_balances import IndividualBalances
+from discreet.privacy.guarantees import clones
 
 TIGHT = {
     "accountant-" + name
     for name in (
-        *("pure-composition", "response-composition", "gdp", "laplace", "discrete-gaussian"),
-        *("sampling", "sampled-composition", "sampled-gaussian", "shuffling", "shuffling-k"),
+        *(
+            "pure-composition",
+            "response-composition",
+            "alone-gdp",
+            "alone-discretelaplacenoise",
+            "discrete-gaussian",
+        ),
+        *(
+            "sampled-responses",
+            "sampled-composition",
+            "sampled-gaussian",
+            "shuffling",
+            "shuffling-k",
+        ),
         *("clones", "group-pure", "group-discretelaplacenoise", "group-gdp"),
         *("group-discretegaussiannoise", "change-pure", "change-discretelaplacenoise"),
         *("change-gdp", "change-discretegaussiannoise", "theorem-optimal", "deltas"),
@@ -82,8 +98,8 @@ def test_what_is_tight_is_among_the_laws():
     [
         ("accountant-response-composition", compose([(BIT, 1)])),
         ("accountant-choices", compose([(BoundedRange(Fraction(3, 4)), 2)])),
-        ("accountant-zcdp", ZCDP(Fraction(1, 11))),
-        ("accountant-sampling", Subsampled(BIT, Fraction(1, 5))),
+        ("accountant-alone-zcdp", ZCDP(Fraction(1, 11))),
+        ("accountant-sampled-responses", Subsampled(BIT, Fraction(1, 5))),
         ("accountant-sampled-composition", compose([(Subsampled(BIT, Fraction(6, 25)), 2)])),
         ("accountant-shuffling", ShuffledRandomizedResponse(1, 6)),
         ("accountant-shuffling-k", ShuffledRandomizedResponse(1, 5, 3)),
@@ -120,7 +136,7 @@ def test_a_price_that_is_too_low_is_caught(monkeypatch):
 
 def test_a_rho_that_is_too_low_is_caught(monkeypatch):
     monkeypatch.setattr(DiscreteLaplaceNoise, "rho", LaplaceNoise.rho)
-    assert audit_accounting("planted", ACCOUNTING["accountant-laplace"]).refuted
+    assert audit_accounting("planted", ACCOUNTING["accountant-alone-discretelaplacenoise"]).refuted
 
 
 def test_a_composition_that_counts_the_delta_of_repetitions_once_is_caught(monkeypatch):
@@ -134,38 +150,10 @@ def test_a_composition_that_counts_the_delta_of_repetitions_once_is_caught(monke
     assert "the loss is infinite with probability 0.0297" in found.why
 
 
-def test_a_filter_that_forgets_a_delta_is_caught(monkeypatch):
-    true = Filter.charge
-
-    def forgetful(self, charge):
-        after = true(self, charge)
-        object.__setattr__(after, "_left_delta", self._left_delta)
-        return after
-
-    assert not audit_accounting("sound", accounting._filter(RHO, Fraction(1, 100))).refuted
-    monkeypatch.setattr(Filter, "charge", forgetful)
-    assert audit_accounting("planted", accounting._filter(RHO, Fraction(1, 100))).refuted
-
-
-def test_a_stored_filter_without_charges_of_a_delta_alone_is_caught(monkeypatch):
-    true = Filter.to_dict
-    some = lambda self: [one.to_dict() for one in self.history if one.amount]  # noqa: E731
-    assert not audit_accounting("sound", accounting._filter(RHO, SLIP, Fraction(0))).refuted
-    monkeypatch.setattr(Filter, "to_dict", lambda self: {**true(self), "charges": some(self)})
-    assert audit_accounting("planted", accounting._filter(RHO, SLIP, Fraction(0))).refuted
-
-
 def test_a_zcdp_price_without_its_delta_is_caught(monkeypatch):
     true = charges._PRICES["rho"]
     monkeypatch.setitem(charges._PRICES, "rho", lambda *asked: (true(*asked)[0], Fraction(0)))
     assert audit_accounting("planted", ACCOUNTING["accountant-zcdp-deltas"]).refuted
-
-
-def test_a_filter_that_is_read_back_whole_is_caught(monkeypatch):
-    monkeypatch.setattr(
-        Filter, "from_dict", lambda stored: Filter(Charge.from_dict(stored["limit"]))
-    )
-    assert audit_accounting("planted", accounting._filter(RHO)).refuted
 
 
 # --- budgets without a claim of their own, against the same laws ---------------------------------
@@ -241,44 +229,46 @@ def test_a_local_sensitivity_of_fewer_changes_is_caught(monkeypatch, about):
     accounting._local_loss.cache_clear()
 
 
-@pytest.mark.parametrize("share", [0, Fraction(1, 2)])
-def test_an_odometer_that_takes_off_a_part_of_the_deltas_is_caught(monkeypatch, share):
-    true = Odometer.epsilon
-    more = lambda meter, delta=0: true(meter, delta + (1 - share) * meter.deltas)  # noqa: E731
-    monkeypatch.setattr(Odometer, "epsilon", more)
-    planted = accounting._odometer_delta(SLIP / 2)
-    assert audit_accounting("planted", planted).refuted
-
-
 def test_laws_are_not_sampled_and_have_names():
     with pytest.raises(InvariantBroken, match="not sampled"):
-        ACCOUNTING["accountant-gdp"].draw(0, 1)
-    shown = CliRunner().invoke(audit, ["accountant-sampling", "--csv"])
+        ACCOUNTING["accountant-alone-gdp"].draw(0, 1)
+    shown = CliRunner().invoke(audit, ["accountant-sampled-responses", "--csv"])
     assert shown.exit_code == 0
-    assert "accountant-sampling,Subsampled,add-remove," in shown.output
+    assert "accountant-sampled-responses,Subsampled,add-remove," in shown.output
 
 
-def test_balances_that_forget_what_was_spent_before_are_caught(monkeypatch):
-    """Where several charges are taken at once, whoever could pay them from a whole budget pays."""
-    true = IndividualBalances.charge_all
+def test_a_tail_of_clones_that_is_too_large_is_caught(monkeypatch):
+    true = clones.half_tail
 
-    def forgetful(balances, charges):
-        before = balances.spent.copy()
-        balances.spent[:] = 0
-        true(balances, charges)
-        balances.spent[:] += before
+    def larger(counts, start):
+        tail, steps = true(counts, start)
+        return 1.01 * tail, steps
 
-    monkeypatch.setattr(IndividualBalances, "charge_all", forgetful)
-    assert audit_accounting("planted", accounting._balances()).refuted
+    monkeypatch.setattr(clones, "half_tail", larger)
+    assert audit_accounting("planted", accounting._crowd(300)).refuted
 
 
-def test_balances_that_take_all_of_what_is_folded_in_or_nothing_are_caught(monkeypatch):
-    """Whoever could pay for the first charges and not for the last has paid for the first."""
-    true = IndividualBalances.charge_all
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(Pure, "_tradeoff"), (Approximate, "_epsilon"), (GDP, "_epsilon"), (Tabulated, "_epsilon")],
+)
+def test_a_statement_that_differs_from_its_curve_is_caught(monkeypatch, kind, name):
+    true = getattr(kind, name)
 
-    def all_or_nothing(balances, charges):
-        total = sum(one.costs[0] for one in charges)
-        true(balances, charges if total <= (balances.limits - balances.spent)[0] else [])
+    def better(guarantee, asked):
+        if name == "_tradeoff":
+            return true(guarantee, asked) * 1.01
+        return true(guarantee, min(asked * Fraction(3, 2), Fraction(99, 100)))
 
-    monkeypatch.setattr(IndividualBalances, "charge_all", all_or_nothing)
-    assert audit_accounting("planted", accounting._balances()).refuted
+    claim = ACCOUNTING[
+        f"accountant-alone-{'table' if kind is Tabulated else kind.__name__.lower()}"
+    ]
+    monkeypatch.setattr(kind, name, better)
+    assert check_statements(claim).refuted
+
+
+def test_groups_about_the_usual_neighbours_are_caught(monkeypatch):
+    true = Guarantee.from_dict
+    usual = lambda stored: true({**stored, "neighbours": "add-remove"})  # noqa: E731
+    monkeypatch.setattr(Guarantee, "from_dict", staticmethod(usual))
+    assert "neighbours" in audit_accounting("planted", ACCOUNTING["accountant-change-pure"]).why

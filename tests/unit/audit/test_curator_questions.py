@@ -16,6 +16,7 @@ from discreet.answer.plan.contribution_histogram import far_beyond
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.audit import curator_questions
+from discreet.audit.account_sequences import SEQUENCES, audit_sequence
 from discreet.audit.curator_questions import QUESTIONS
 from discreet.audit.recorder import Recorder
 from discreet.audit.replay import replay
@@ -72,7 +73,7 @@ LONG = {
     *("curator-per-person", "curator-per-person-limit", "curator-people-resumed"),
     *("curator-standing-question", "curator-orders-change-one", "curator-shapes"),
     *("curator-fits", "curator-fits-change-one", "curator-training", "curator-synthesis"),
-    *("curator-workbooks", "curator-budgets", "curator-online-resumed"),
+    *("curator-workbooks", "curator-online-resumed"),
     *("curator-aggregates", "curator-each-row", "learn-rows", "training", "training-bands"),
 }
 """Several seconds each; tests with planted bugs ask a part of most of them."""
@@ -428,10 +429,10 @@ def test_rows_that_meet_those_of_other_people_are_caught(monkeypatch):
 
 
 def test_what_others_have_paid_for_counts_for_a_group(monkeypatch):
-    part = QUESTIONS["curator-budgets"].parts[-1]
-    assert not audit_question("sound", part).refuted
+    asked = SEQUENCES["account-curator-epsilon"]
+    assert not audit_sequence("sound", asked).refuted
     monkeypatch.setattr(charging, "_share", lambda *_: None)
-    assert "a group was told too much" in audit_question("planted", part).why
+    assert audit_sequence("planted", asked).refuted
 
 
 def test_limits_of_people_that_a_restart_forgets_are_caught(monkeypatch):
@@ -569,8 +570,8 @@ def test_scores_of_changed_people_with_noise_for_a_table_are_caught(monkeypatch)
     assert caught(part, "declared")
 
 
-@pytest.mark.parametrize(("kind", "part"), [("dataset", 0), ("analyst", 1), ("group", 2)])
-def test_an_account_that_is_never_full_is_caught(monkeypatch, kind, part):
+@pytest.mark.parametrize("kind", ["dataset", "analyst", "group", "link"])
+def test_an_account_that_is_never_full_is_caught(monkeypatch, kind):
     true = accounts.Account.after
 
     def endless(account, cost):  # the running total goes on, and is held to no cap
@@ -578,7 +579,7 @@ def test_an_account_that_is_never_full_is_caught(monkeypatch, kind, part):
         return replace(true(free, cost), cap=account.cap)
 
     monkeypatch.setattr(accounts.Account, "after", endless)
-    assert caught(QUESTIONS["curator-budgets"].parts[part])
+    assert audit_sequence("planted", SEQUENCES["account-curator-epsilon"]).refuted
 
 
 @pytest.mark.parametrize("part", ["workload-strategies", "workload-strategies-change-one"])
@@ -745,3 +746,13 @@ def test_every_question_of_the_file_is_asked():
     assert starts == [len(texts) for texts in source.values()]  # nor lacks one a semicolon
     asked = file.read_text("utf-8")
     assert not [name for name in names if f'"{name}"' not in asked]
+
+
+def test_quantiles_that_state_less_than_a_person_moves_are_caught(monkeypatch):
+    true = measure_set.quantile_guarantee
+
+    def of_one_row(measurement, draws):
+        return true(measurement, [(one / measurement.sensitivity, scale) for one, scale in draws])
+
+    monkeypatch.setattr(measure_set, "quantile_guarantee", of_one_row)
+    assert caught(QUESTIONS["curator-quantiles"].parts[0], "that is stated")
