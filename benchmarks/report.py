@@ -83,13 +83,13 @@ def beside(
 
 
 def of_noise() -> Iterator[Line]:
-    """Nanoseconds of CPU a draw, one thread, batches of a million."""
+    """Nanoseconds of CPU per draw, one thread, batches of a million."""
     mine = noise.ours()
     yield from beside("peer_noise.py", "noise", (OPENDP, "numpy"), {}, mine)
 
 
 def of_accounting() -> Iterator[Line]:
-    """Milliseconds of CPU from nothing to an epsilon; then how far it is above the truth."""
+    """Milliseconds of CPU to compute an epsilon from nothing, and its distance from the truth."""
     jobs = {
         "1000 x Laplace(0.01)": ([(LaplaceNoise(0.01), 1000)], 1.3629245),
         "Poisson Gaussian": ([(Subsampled(GaussianNoise(1), 0.01), 10**4)], 6.9073845),
@@ -113,7 +113,7 @@ def of_accounting() -> Iterator[Line]:
 
 
 def of_questions(peers: Sequence[str] = query.BESIDE[VISITS]) -> Iterator[Line]:
-    """A question with five aggregates, a million rows, 100 groups; of peers imports count too."""
+    """A question with five aggregates, a million rows, 100 groups; imports of peers included."""
     mine = query.run(VISITS)
     plain = query.run("1M rows, plain DuckDB")
     yield Line("over plain DuckDB, which is not private", mine["cpu"], "duckdb", plain["cpu"])
@@ -129,7 +129,7 @@ def of_questions(peers: Sequence[str] = query.BESIDE[VISITS]) -> Iterator[Line]:
 
 
 def of_synthesis(peers: Sequence[str] = (DPMM,)) -> Iterator[Line]:
-    """Total variation distance on triples of 12 columns, epsilon 1; of the peer MST."""
+    """Total variation distance on triples of 12 columns, epsilon 1; the peer runs MST."""
     rows = synthesis.clusters()
     begun = time.process_time()
     made = synthesis.make(rows)
@@ -153,7 +153,7 @@ def of_local() -> Iterator[Line]:
 
 
 def of_learning() -> Iterator[Line]:
-    """Accuracy (more is better) and cost over the least (less is better), epsilon 1."""
+    """Accuracy (more is better) and cost over the lowest (less is better), epsilon 1."""
     small, peers = sets(), (DIFFPRIVLIB, "scikit-learn==1.7.2")
     found = {name: value for name, value, _ in learning._classifiers(small)}  # noqa: SLF001
     found = {name: value for name, value in found.items() if "LinearSVC" not in name}
@@ -164,7 +164,7 @@ def of_learning() -> Iterator[Line]:
 
 
 def of_releases() -> Iterator[Line]:
-    """1.3 million counts at four levels, beside the noise of each level and blocks added up."""
+    """1.3 million counts at four levels, with the noise of each level and sums of blocks."""
     found = release.measure(10**6, 10)
     yield Line("CPU seconds", found["cpu_seconds"])
     for level, facts in found["levels"].items():
@@ -205,8 +205,8 @@ def page(*, quick: bool) -> Iterator[str]:
         "discreet is: below 1 the peer is better. CPU time of one thread, unless said otherwise."
     )
     yield (
-        f"`{form}` on Python {platform.python_version()}, {platform.machine()}, {versions}; peers "
-        "in environments of their own, in the versions named."
+        f"`{form}` on Python {platform.python_version()}, {platform.machine()}, {versions}; each "
+        "peer has its own environment, in the version named."
     )
     for title, topic in TOPICS.items():
         begun, used = time.perf_counter(), cpu_of_all()

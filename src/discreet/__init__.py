@@ -1,10 +1,10 @@
-"""discreet answers questions about people without giving any of them away.
+"""discreet answers questions about people and limits what all answers reveal about anyone.
 
 >>> import discreet as dp
 >>> dp.Laplace(epsilon=0.5, sensitivity=1).error(0.95)
 6.0
 
-A name that is not there tells the call that does it: `dp.noisy_max`, `dp.zcdp_to_dp`. Names are
+The error for an unknown name suggests the right call: `dp.noisy_max`, `dp.zcdp_to_dp`. Names are
 imported from their packages when they are first used, so that `import discreet` is quick.
 """
 
@@ -20,7 +20,7 @@ from discreet.argument_names import (
 )
 
 _HOME = homes()
-"""The module of each public name, as the stub beside this file lists them."""
+"""The module of each public name, from the stub in this folder."""
 __all__ = sorted(_HOME)  # noqa: PLE0605 - type checkers read the stub
 
 

@@ -29,18 +29,18 @@ _ARGUMENTS = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 """Brackets with what they hold, up to three deep."""
 
 _ALIKE: Final = 0.8
-"""How like a name has to be to be taken for a misspelling (`difflib`'s ratio)."""
+"""How similar a name must be to count as a misspelling (`difflib`'s ratio)."""
 
 _LEAST: Final = 4
-"""How many letters a part of a name has to have to tell what the whole means."""
+"""How many letters a part of a name needs to identify the whole name."""
 
 
 def also_called(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let arguments be passed under other names too: `also_called(sigma="scale")`.
 
     One name for two arguments takes a pair: `also_called(bounds="lower upper")`. `eps` is an
-    `epsilon` too. A call that does not fit is told the call in the docstring's first example. Type
-    checkers see own names alone.
+    `epsilon` too. The error for a call that does not fit shows the call in the docstring's first
+    example. Type checkers see own names alone.
 
     Example:
         >>> also_called(sigma="scale")(lambda scale: scale)(sigma=3)
@@ -74,7 +74,7 @@ def also_called(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def tells_calls(made: type) -> None:
-    """Let a class tell a call that runs where its arguments do not fit, or it has no such name."""
+    """Make a class suggest a call that runs if its arguments do not fit or a name is missing."""
     if issubclass(made, BaseException | Enum):
         return
     if not hasattr(made.__init__, "others") and made.__init__ is not object.__init__:
@@ -134,7 +134,7 @@ def _path(name: str) -> str:
 
 @cache
 def homes() -> dict[str, str]:
-    """The public names of `discreet` and their modules, as the stub beside its file lists them."""
+    """The public names of `discreet` and their modules, from the stub of the package."""
     return _exported(Path(__file__).with_name("__init__.pyi").read_text("utf-8"))
 
 
@@ -164,7 +164,7 @@ def class_elsewhere(name: str) -> object:
 
 
 class MissingNameError(AttributeError):
-    """A name that a package or an object has not; its text tells the call that is meant, if clear.
+    """A name that a package or an object has not; its text suggests the intended call, if clear.
 
     Words of courses have calls of their own; else it is a public name in other letters, misspelt,
     or part of what was asked. Imports try names too, so this is looked for when it is told.

@@ -1,14 +1,12 @@
 """The one exception tree.
 
-    DiscreetError
-    ├── InputError (also a ValueError)   a parameter or a schema is wrong
-    ├── QueryRefused                     a question cannot be answered privately, or not at all
-    ├── EngineError                      the engine that holds the data failed
-    ├── BudgetError                      the price does not fit what is left
-    ├── LedgerError                      what was spent cannot be read, written or believed
-    ├── AccessError                      whoever asks has not been let in, or not this far
-    ├── ServiceError                     a server could not be reached, or broke off
-    └── InvariantBroken                  a guarantee could not be kept; nothing was released
+    DiscreetError ├── InputError (also a ValueError)   a parameter or a schema is wrong ├──
+    QueryRefused                     a question cannot be answered privately, or not at all ├──
+    EngineError                      the engine that holds the data failed ├── BudgetError the price
+    does not fit what is left ├── LedgerError                      what was spent cannot be read,
+    written or trusted ├── AccessError                      the caller is not authenticated or not
+    allowed ├── ServiceError                     a server could not be reached, or broke off └──
+    InvariantBroken                  a guarantee could not be kept; nothing was released
 
 Every message says what happened, why, and what to do. Messages name parameters, columns and
 public bounds; they never hold a value from private data, because an error is an output too.

@@ -36,7 +36,7 @@ def test_the_price_appears_while_typing_and_nothing_is_charged(visit, curator):
     visitor.ask(MEANS)
     expect(page.locator("#cost")).to_have_text("5 %")
     expect(page.locator("#told")).to_contain_text("visits.age to 0 .. 120")
-    expect(page.locator("#told")).to_contain_text("one person with all of their rows")
+    expect(page.locator("#told")).to_contain_text("one person, with all of their rows")
     expect(page.locator("#told-summary")).to_contain_text("Costs 5 % of what is left")
     expect(page.locator(".error-bar")).to_have_count(2)
     assert spent(curator) == 0

@@ -205,7 +205,7 @@ def test_the_statement_prints_alone(visit):
     page = visit("owner", path="/data").page
     page.get_by_role("link", name="Privacy statement").click()
     sheet = page.locator("#sheet")
-    expect(sheet).to_contain_text("as the column patient tells people apart")
+    expect(sheet).to_contain_text("identified by the column patient")
     expect(sheet).to_contain_text("visits.age: 0 to 120")
     expect(sheet).to_contain_text("What is not protected")
     page.emulate_media(media="print")

@@ -209,7 +209,7 @@ def test_what_is_compared_is_not_masked_away(both):
     """Prices, columns, keys and texts are still there to be compared."""
     text = json.dumps(both[0][0], default=str)
 
-    assert all(word in text for word in ("Haifa", "one person with all of their rows", "0.1"))
+    assert all(word in text for word in ("Haifa", "one person, with all of their rows", "0.1"))
 
 
 def test_a_reply_that_depends_on_data_would_be_noticed(monkeypatch):

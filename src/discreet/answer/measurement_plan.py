@@ -64,7 +64,7 @@ def check_rows(rows: int) -> int:
         return rows
     raise QueryRefused(
         f"a question about public tables that may take more than {MOST_ROWS:,} rows",
-        why="it is computed at once, for nothing",
+        why="it is computed at once, free of charge",
         fix="join on a key, or copy the tables to where you work: they are public",
         code="expensive",
     )
@@ -78,7 +78,7 @@ class MeasurementPlan:
     """The measurements of a question and their price: public facts alone.
 
     Guarantee:
-        `guarantees` bound what measuring gives away, whatever the data and whatever bounds a first
+        `guarantees` bound the privacy loss of measuring, for all data and all bounds that a first
         stage chooses. What is spent is compared with them before anything is shown.
     """
 
@@ -87,7 +87,7 @@ class MeasurementPlan:
     neighbours: Neighbours
     sets: tuple[SetPlan, ...]
     participants: bool = False
-    """Whether people pay from budgets of their own, and those who cannot are left out."""
+    """Whether people pay from their own budgets, and those who cannot pay are left out."""
     guarantees: tuple[Charged, ...] = field(init=False, repr=False, compare=False)
     """The guarantee of each part."""
     guarantee: Composed = field(init=False, repr=False, compare=False)
@@ -143,7 +143,7 @@ class MeasurementPlan:
     ) -> list[NoisyMeasurements]:
         """Noisy integers for each grouping set: all that data is read for.
 
-        At `until` the engine is stopped. `admission` says who takes part, where people pay.
+        At `until` the engine is stopped. `admission` says who takes part, if people pay.
         """
         if (admission is not None) is not self.participants:
             raise InvariantBroken(
@@ -212,7 +212,7 @@ def overspent() -> InvariantBroken:
     """The error for measurements that cost more, or otherwise, than planned."""
     return InvariantBroken(
         "what was measured is not what was charged",
-        why="it gives away more than the plan says, and nothing was released",
+        why="it spends more privacy than planned, and nothing was released",
         fix="report this as a fault",
     )
 
@@ -227,7 +227,7 @@ def _unreadable(why: str) -> InputError:
 
 @lru_cache(maxsize=1024)
 def _is_within(spent: Guarantee, planned: Charged) -> bool:
-    """Whether a part gives away no more than was planned for it, in whatever measure it was paid.
+    """Whether a part spends at most what was planned for it, in any measure.
 
     Why: the same rho is less of a Gaussian guarantee than of others.
     """

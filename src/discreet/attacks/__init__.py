@@ -2,8 +2,8 @@
 
 An attack is a small class: what it holds are public facts and, for scoring alone, the truth.
 `run(target, effort)` plays the attacker against `target`, a callable that answers as the attacked
-system does, and returns an `Outcome`. People are made up; draws come from `simulation`, which is
-good for that and for no release.
+system does, and returns an `Outcome`. People are made up; draws come from `simulation`, which must
+not be used for a release.
 """
 
 from discreet.argument_names import MissingNameError, public

@@ -230,11 +230,11 @@ class CensusCounts:
     """Names the `LARGEST` likeliest people of a block: those whose counts are highest.
 
     An office that adds noise need not withhold small groups, so the attacker asks for the smallest
-    ones there are. The likelihood that somebody lives there grows with their count, whatever the
-    noise is as long as it is symmetric and log-concave. Success is the share of the block's people
-    who are named, over `effort` releases of fresh noise; the baseline is that of names drawn
-    blindly. Laplace noise on disjoint counts meets the bound nearly: the event that a count is
-    among the highest has about e^epsilon times its probability without the person.
+    ones there are. The likelihood that somebody lives there grows with their count, for any noise
+    that is symmetric and log-concave. Success is the share of the block's people who are named,
+    over `effort` releases of fresh noise; the baseline is that of names drawn blindly. Laplace
+    noise on disjoint counts meets the bound nearly: the event that a count is among the highest has
+    about e^epsilon times its probability without the person.
 
     Reference: Abowd et al. 2022, The 2020 Census Disclosure Avoidance System TopDown Algorithm, for
     noisy counts of small groups that are published.

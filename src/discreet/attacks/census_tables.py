@@ -40,7 +40,7 @@ class Residents:
     def drawn(blocks: int, draws: SplitMix64) -> "Residents":
         """A tract: blocks of 25 people in the median and 50 in the mean, ages flat up to 60.
 
-        And then as many others who could live there and do not.
+        Then the same number of others who could live there and do not.
         """
         sizes = np.ceil(25 * np.exp(1.18 * draws.normal(blocks))).astype(np.int64)
         block = np.tile(np.repeat(np.arange(blocks), sizes), 2)
@@ -107,7 +107,7 @@ class Rebuilt:
 
 @dataclass(frozen=True, slots=True)
 class CensusTables:
-    """Rebuilds people who have all the counts that were published, and looks their names up.
+    """Rebuilds people who fit all published counts, and looks their names up.
 
     Success is the share of people who are rebuilt exactly (block, sex, race, age), one for one. The
     baseline is how often somebody who does not live there seems to: in a large block there is

@@ -1,4 +1,4 @@
-"""Ask about everybody and about all but one, and subtract; what an auditor's refusals tell."""
+"""Ask about everybody and about all but one, and subtract; what an auditor's refusals reveal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -68,7 +68,7 @@ class Averaging(Differencing):
     """Knows everybody in a ward but one, and asks for the ward's total `effort` times.
 
     Fresh noise on each answer averages out as 1/sqrt(effort). A curator that stores its answers
-    says the same every time, and the hundredth answer tells what the first did.
+    returns the same every time, and the hundredth answer reveals what the first did.
     """
 
     def run(self, target: WardSums, effort: int = 1000) -> Outcome:
@@ -82,9 +82,9 @@ class Averaging(Differencing):
 class QueryAuditor:
     """Answers sums of bits exactly, ward by ward, or refuses with NaN.
 
-    It keeps the databases of a ward that all answers so far leave open, and refuses a question
-    whose answer would leave only such as agree on somebody's bit. That sounds safe: no answer
-    tells anybody's bit. But whether it refuses depends on the secret.
+    It keeps the databases of a ward that fit all answers so far, and refuses a question whose
+    answer would leave only databases that agree on somebody's bit. That sounds safe: no answer
+    reveals anybody's bit. But whether it refuses depends on the secret.
     """
 
     __slots__ = ("_all", "_open", "_secret")

@@ -14,7 +14,7 @@ Publish: TypeAlias = Callable[[Bits], Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """Says of somebody what their secret code is, one of `codes`.
+    """Names somebody's secret code, one of `codes`.
 
     The attacker repeats the first code that is published, or guesses where none is. Success is how
     often that is right, over `effort` releases about fresh people. Whom the attacker speaks of is
@@ -70,8 +70,8 @@ def random_record(draws: SplitMix64) -> Publish:
 def name_and_shame(draws: SplitMix64) -> Publish:
     """Publishes everybody with probability 1/n each.
 
-    Where a person is not drawn, the output is as probable without them: the ratio is within
-    1 + epsilon, for any epsilon, but for a chance of 1/n. And somebody is exposed 63 times in 100.
+    Where a person is not drawn, the output is as probable without them: the ratio is within 1 +
+    epsilon, for any epsilon, except with probability 1/n. And somebody is exposed 63 times in 100.
     """
 
     def publish(secret: Bits) -> Mapping[int, int]:

@@ -69,8 +69,8 @@ class HeatMap:
     own; `strays` people cross every area. The attacker takes what is seen off all rings for noise,
     weighs every ring by how much likelier it makes the map than no ring does, and believes in a
     base where these weigh more than 1 on average: with normal noise no guess is better. Success is
-    the share of areas that are told right; the bound is that of a group of `crew` people. `effort`
-    is the number of areas.
+    the share of areas guessed right; the bound is that of a group of `crew` people. `effort` is the
+    number of areas.
 
     Example:
         >>> HeatMap().run(lambda tracks: tracks.heat, 50).success

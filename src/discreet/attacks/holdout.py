@@ -14,7 +14,7 @@ Signs: TypeAlias = Bits
 """Numbers that are -1 or 1."""
 
 Query: TypeAlias = Callable[[Signs, Signs], Reals]
-"""A question about examples: features and labels come in, a number in [0, 1] each comes out."""
+"""A question about examples: from features and labels to a number in [0, 1] each."""
 
 Score: TypeAlias = Callable[[Query], float]
 """A holdout that says about the mean of a query over its examples."""
@@ -48,7 +48,7 @@ class Holdout:
     `target` makes a system from the training and the holdout examples. Success is the accuracy that
     the system reports for the final classifier; the baseline is its accuracy on `_FRESH` times as
     many fresh examples, which is 1/2 up to sampling; `bound` is the baseline plus `tolerance`, how
-    far from the truth a report may be. That is a figure to be held to, and no theorem.
+    far from the truth a report may be. That is a target, not a theorem.
 
     Reference: Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015, The Reusable Holdout, Section on
     experiments.
@@ -114,9 +114,9 @@ class HoldoutLabel:
     """Knows all holdout examples but the label of the first, and asks for the share of labels 1.
 
     The question says 0 of every example that was trained on, so that its training mean is far from
-    the holdout's and cannot stand in for it. An exact answer, less the labels that are known, is
-    the label that is not. `target` makes a system from the training and the holdout examples;
-    `effort` is how many holdouts are attacked.
+    the holdout's and cannot replace it. An exact answer, less the labels that are known, is the
+    label that is not. `target` makes a system from the training and the holdout examples; `effort`
+    is how many holdouts are attacked.
 
     The bound is e^epsilon/(1 + e^epsilon) for a promise about one changed example.
     """
@@ -160,7 +160,7 @@ def untrained(train: Examples) -> Query:
 
 
 Board: TypeAlias = Callable[[Bits], float]
-"""A leaderboard: predicted bits come in, about the share that is right comes out."""
+"""A leaderboard: from predicted bits to about the share that is right."""
 
 
 @dataclass(frozen=True, slots=True)

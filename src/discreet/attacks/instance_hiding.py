@@ -23,7 +23,7 @@ class Encoded:
 
 
 Encoder: TypeAlias = Callable[[Reals, Reals], Encoded]
-"""A release: images (a row each, pixels in [-1, 1]) and how they are to be mixed come in."""
+"""A release: takes images (a row each, pixels in [-1, 1]) and how they are to be mixed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Two releases, each anonymous by itself, put together."""
+"""Two releases, each anonymous on its own, combined."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

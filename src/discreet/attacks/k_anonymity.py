@@ -1,7 +1,7 @@
-"""Checks of tables that were coarsened: k-anonymity, l-diversity, and whom they still tell on.
+"""Checks of tables that were coarsened: k-anonymity, l-diversity, and whom they still expose.
 
-A missing value is a value like others: somebody of whom nothing is said stands with those of whom
-nothing is said either, and may stand alone. Missing is None, and NaN.
+A missing value is a value like others: a person without values is in a class with others without
+values, and may be alone there. Missing is None, and NaN.
 """
 
 from collections import defaultdict

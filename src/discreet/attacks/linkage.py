@@ -64,7 +64,7 @@ class Suspicion:
     stars: int
 
     def fits(self, ratings: Ratings) -> Bits:
-        """The people who have what is known, and what is to be learnt."""
+        """The people who match what is known, and what is to be learnt."""
         known = self.known
         likely = np.flatnonzero(np.isin(ratings.film, known.film))
         near = [
@@ -86,17 +86,17 @@ Counts: TypeAlias = Callable[[Sequence[Suspicion]], Reals]
 
 @dataclass(frozen=True, slots=True)
 class Linkage:
-    """The scoreboard: who in the release fits best, and stands out from who fits second best?
+    """The scoreboard: which record of the release fits best, clearly better than the second best?
 
     The attacker knows `known` ratings of a target, `wrong` of which are made up, with days off by
-    up to `days`. Similar ratings of rare films count most. A match must stand out by `eccentricity`
+    up to `days`. Similar ratings of rare films count most. A match must lead by `eccentricity`
     standard deviations. What is scored is one more rating of the target: does the matched record
     hold it? Success is for targets in the data; the baseline for targets who are not, with the same
     effort. `effort` is the number of targets on either side.
 
     `target` publishes ratings, or answers questions: then the attacker asks how many people have
     what is known of a target and that one more rating, and believes it from 1/2 on, where 1 is as
-    likely as 0. `population` makes up so many people's ratings of so many films.
+    likely as 0. `population` makes up ratings of films for a number of people.
 
     Reference: Narayanan, Shmatikov 2008, Robust De-anonymization of Large Sparse Datasets.
     """
@@ -190,7 +190,7 @@ class Scoreboard:
         return self._ratings.where(slice(*self._edges[film : film + 2]))
 
     def match(self, known: Ratings, eccentricity: float) -> int | None:
-        """The record that fits best, if it stands out."""
+        """The record that fits best, if it leads clearly."""
         scores = self.scores(known)
         if scores.size < 2 or (spread := float(scores.std())) == 0:
             return None

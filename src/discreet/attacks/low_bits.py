@@ -1,4 +1,4 @@
-"""The low-order bits of textbook noise tell which number it was added to."""
+"""The low-order bits of textbook noise reveal which number it was added to."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from discreet.attacks.simulation import Reals
 from discreet.errors import InputError
 
 Noisy: TypeAlias = Callable[[int, int], Reals]
-"""A mechanism: a true count and a number of runs come in, that many noisy answers come out."""
+"""A mechanism: from a true count and a number of runs to that many noisy answers."""
 
 _NEAR = np.arange(-8, 9)
 _COARSE = 2.0**40
@@ -76,8 +76,8 @@ class RepeatedZero:
 
     Doubles near 0 have bits far below 2^-53. Noise added to 0 keeps them; noise added to 1 loses
     them when the sum is rounded, and no answer within 1/2 of 0 has one. The noise itself may be
-    perfect: the addition tells. Each answer is a fresh chance for the event. Answers that are all
-    0, to the last bit, prove it too: nothing was added.
+    perfect: the addition reveals it. Each answer is a fresh chance for the event. Answers that are
+    all 0, to the last bit, prove it too: nothing was added.
 
     Reference: Haney, Desfontaines, Hartman, Shrestha, Hay 2022, Precision-based Attacks and
     Interval Refining.
@@ -86,7 +86,7 @@ class RepeatedZero:
     promise: Promise = field(default_factory=Promise)
 
     def run(self, target: Noisy, effort: int = 20) -> Outcome:
-        """How often `effort` answers about 0 hold the event, beside as many about 1."""
+        """How often `effort` answers about 0 have the event, compared with as many about 1."""
         check_effort(effort, "answers")
         zeros, ones = (self._proofs(target, count, effort) for count in (0, 1))
         bound = self.promise.of_measured(ones, TRIALS)

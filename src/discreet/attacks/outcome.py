@@ -72,7 +72,7 @@ class Outcome:
     def refutes(self) -> bool:
         """Whether an attacker at the bound has so many right less than once in 100,000 runs.
 
-        A run above its bound by sampling error is no broken promise. One guess in ten runs may
+        A run above its bound by sampling error is not a broken promise. One guess in ten runs may
         always be right, so that a bound of 0 is not refuted by an accident.
         """
         hits = round(self.success * self.n)
@@ -80,7 +80,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """The verdict on the guarantee, in words."""
+        """A sentence with the verdict on the guarantee."""
         if self.refutes:
             return "above the bound"
         return "within the bound" if self.success <= self.bound else "at the bound, within chance"
@@ -144,7 +144,7 @@ class Promise:
             )
 
     def group(self, people: int) -> "Promise":
-        """What is promised to so many people together (Dwork, Roth 2014, Theorem 2.2)."""
+        """The promise to that many people together (Dwork, Roth 2014, Theorem 2.2)."""
         if self.epsilon is None:
             return self
         together = people * self.epsilon
@@ -201,7 +201,7 @@ class Promise:
 
 
 def check_prior(prior: float, share: float, people: int) -> None:
-    """Refuse secrets that do not look as if they came from where they are said to come from."""
+    """Refuse secrets that do not look like draws from their stated source."""
     if not 0 < prior < 1:
         raise InputError(
             f"prior is {prior}", why="it is how probable a 1 is", fix="keep it between 0 and 1"

@@ -22,7 +22,7 @@ class Reconstruction(ABC):
     """Guesses everybody's secret bit from answers to subset questions.
 
     `secret` is for scoring alone; the attacker's part is `guess`, which never sees it. `prior` is
-    how probable a 1 is to who has seen no answers: who has, guesses a skewed secret well anyhow.
+    the probability of a 1 without any answers: a skewed secret is guessed well anyhow.
     """
 
     secret: Bits
@@ -141,8 +141,8 @@ def _solver() -> Callable[..., Any]:
 class Robust(LinearProgram):
     """The l1 program: answers that are wildly wrong cost it no more than ones that are a bit wrong.
 
-    Noise on most answers with outright lies in the rest is no defence: the bits are found as long
-    as the honest share is large enough (proved above 76 %; random lies may be more).
+    Noise on most answers with outright lies in the rest is not a defence: the bits are found as
+    long as the honest share is large enough (proved above 76 %; random lies may be more).
 
     Reference: Dwork, McSherry, Talwar 2007, The Price of Privacy and the Limits of LP Decoding.
     """

@@ -14,7 +14,7 @@ Release: TypeAlias = Callable[[Bits], Bits]
 """How a network is published: a symmetric table of zeros and ones comes in, and one comes out."""
 
 BEAM = 500
-"""Partial matches that are kept while the search goes on."""
+"""Partial matches that are kept during the search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class SocialGraph:
     among them, and befriends each target from accounts of its own choice. In the release they look
     for such a path, account by account, keeping the `BEAM` likeliest partial matches; then for the
     nodes that are linked to it as the targets were. Half of the pairs of targets are friends.
-    Success is the share of pairs that are told right, over `effort` networks; the bound holds for
-    one friendship added or removed.
+    Success is the share of pairs guessed right, over `effort` networks; the bound holds for one
+    friendship added or removed.
 
     Reference: Backstrom, Dwork, Kleinberg 2007, Wherefore Art Thou R3579X? The walk-based attack.
     """

@@ -14,7 +14,7 @@ Means: TypeAlias = Callable[[Bits], Reals]
 """A study: rows of bits come in, one a person; about the mean of every column comes out."""
 
 RATE = 0.01
-"""The share of strangers who may be taken for members."""
+"""The share of strangers who may be mistaken for members."""
 
 
 @dataclass(frozen=True, slots=True)

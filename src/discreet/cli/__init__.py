@@ -163,9 +163,9 @@ def _place(error: errors.DiscreetError, text: str | None) -> str:
 @click.command(cls=LazyGroup, context_settings=HELP)
 @click.version_option(package_name="discreet", prog_name="discreet")
 def main() -> None:
-    """Answers about people that give none of them away.
+    """Differentially private answers about people.
 
-    Exit status: 0 well; 1 a claim was refuted or the ledger is not whole; 2 wrong use, wrong input,
-    or a question that is refused; 3 the budget does not suffice; 4 the engine or the ledger failed;
-    130 it was interrupted.
+    Exit status: 0 success; 1 a claim was refuted or the ledger is damaged; 2 wrong usage or input,
+    or a refused question; 3 the budget does not suffice; 4 the engine or the ledger failed; 130
+    interrupted.
     """

@@ -90,7 +90,7 @@ from_option = click.option(
     "declared",
     type=options.OLD_FILE,
     metavar="FILE.yaml",
-    help="Take what is said about tables from a file, as `discreet describe --yaml` writes it.",
+    help="Read declarations of tables from a file that `discreet describe --yaml` wrote.",
 )
 
 
@@ -122,9 +122,9 @@ def init(
 ) -> None:
     """Make a curator.
 
-    Where a file SOURCE is named, it becomes the first table. In a terminal it shows in one table
-    what it takes the file for, who is protected and what may be given away in all, for you to
-    change and to confirm. Nothing is kept before that.
+    A file SOURCE becomes the first table. In a terminal the command shows in one table how it reads
+    the file, who is protected and the budget, for you to change and to confirm. Nothing is kept
+    before that.
 
     Example: discreet init visits.parquet --unit patient_id --epsilon 3 --delta 1e-6
     """
@@ -207,11 +207,11 @@ def add(
     public_key: tuple[str, ...],
     **said: Any,
 ) -> None:
-    """Protect one more table.
+    """Add a table to the curator.
 
     The table NAME is read from the file SOURCE. Types come from the file (Parquet, DuckDB) or from
-    you (CSV, Excel, JSON): `discreet describe SOURCE` proposes them, and tells what would be lost.
-    What is said here cannot be changed later, because answers will rest on it.
+    you (CSV, Excel, JSON): `discreet describe SOURCE` proposes them, and reports what would be
+    lost. Declarations cannot be changed later, because answers will depend on them.
 
     Example: discreet add visits visits.parquet --unit patient_id --epsilon 3 --delta 1e-6
     --bounds age 0 120 --keys city Austin,Haifa
@@ -235,7 +235,7 @@ def add(
 
 @contextmanager
 def copied(source: Path, folder: Path, name: str, *, wanted: bool) -> Iterator[Path]:
-    """A Parquet file within the curator's folder, if that is wanted; gone if no table has it."""
+    """A Parquet file copied into the curator's folder, if requested; gone if no table has it."""
     if not wanted or source.suffix.lower() != ".parquet":
         yield source
         return
@@ -375,7 +375,7 @@ def read_columns(
 @click.argument("source", type=click.Path(path_type=Path))
 @options.curator_option
 @click.option("--through", type=click.DateTime(["%Y-%m-%d"]), help="Rows are complete to this day.")
-@click.option("--again", is_flag=True, help="Take rows that were appended before.")
+@click.option("--again", is_flag=True, help="Accept rows that were appended before.")
 @options.reading_options
 def append(
     *,
@@ -389,8 +389,8 @@ def append(
     """Append rows to a private table.
 
     They begin a version of its dataset; earlier versions can still be asked about. No budget grows:
-    known people have the accounts they had. Standing questions go on through the day of --through.
-    Texts are read as those of the file that was added, unless you say otherwise.
+    known people keep their accounts. Standing questions are answered through the day of --through.
+    Texts are read like those of the first file, unless you say otherwise.
 
     Example: discreet append visits monday.parquet --through 2026-01-05
     """
@@ -406,13 +406,13 @@ def append(
 @options.command()
 @click.argument("dataset", shell_complete=options.datasets)
 @click.option("--reason", required=True, help="Why; the ledger keeps it.")
-@click.option("--yes", is_flag=True, help="Do not ask whether it is meant.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @options.curator_option
 def retire(*, dataset: str, reason: str, yes: bool, folder: Path) -> None:
     """End a dataset for ever.
 
-    Nothing new is asked of it, and its name is never used again. Its account stays, and so do the
-    answers, which can still be read. Its files are no longer needed.
+    It takes no new questions, and its name is never used again. Its account stays, and its answers
+    can still be read. Its files are no longer needed.
 
     Example: discreet retire visits --reason "the study is over" --yes
     """

@@ -108,7 +108,7 @@ def raise_(
 def group(
     *, name: str, dataset: str, analysts: tuple[str, ...], folder: Path, budget: "Budget | None"
 ) -> None:
-    """Hold several analysts of DATASET to one cap, or count what they learn together.
+    """Give several analysts of DATASET one cap, or count what they learn together.
 
     Example: discreet budget group lab visits alice bob --epsilon 2 --delta 1e-6
     """
@@ -125,7 +125,7 @@ def group(
 @options.curator_option
 @options.budget_options
 def link(*, name: str, datasets: tuple[str, ...], folder: Path, budget: "Budget | None") -> None:
-    """Say that datasets hold the same people; cap, or count, what one of them loses in all.
+    """Declare that datasets hold the same people; cap, or count, what one of them loses.
 
     Example: discreet budget link people visits bills --epsilon 5 --delta 1e-6
     """
@@ -149,7 +149,7 @@ def compare(*, budget: "Budget | None") -> None:
         }
         for name, widths in found.half_widths.items()
     ]
-    head = "How far off each count is, 95 times in 100, if all share the budget equally:"
+    head = "95 % interval of each count, if all share the budget equally:"
     show(rows, lambda: click.echo(f"{head}\n{found}"), rows=rows)
 
 
@@ -209,7 +209,7 @@ def _drawn(accounts: "list[Account]") -> Table:
 
 # --- one person with a budget of their own -------------------------------------------------------
 
-_DATASET = "The dataset of the person, where several have budgets a person."
+_DATASET = "The dataset of the person, if several have per-person budgets."
 
 
 def _about_person(command: "Callable[..., None]") -> "Callable[..., None]":
@@ -220,7 +220,7 @@ def _about_person(command: "Callable[..., None]") -> "Callable[..., None]":
 
 @options.group()
 def person() -> None:
-    """Look after people who have budgets of their own: for the owner alone.
+    """Manage per-person budgets (owner only).
 
     NAME is what stands in the column that names people; - reads it from the standard input, so that
     it is in no history of commands.
@@ -232,7 +232,7 @@ def person() -> None:
 @person.command()
 @_about_person
 def statement(*, name: str, dataset: str | None, folder: Path) -> None:
-    """Print what was computed with NAME in it, and what it can have told anyone.
+    """Print what was computed with NAME in it, and what it can have revealed.
 
     It depends on that person's data: hand it to them, and to nobody else.
 
@@ -248,13 +248,11 @@ def statement(*, name: str, dataset: str | None, folder: Path) -> None:
 
 @person.command()
 @_about_person
-@click.option(
-    "--epsilon", type=options.EXACT, required=True, help="What NAME may lose; 0 opts out."
-)
+@click.option("--epsilon", type=options.EXACT, required=True, help="The limit of NAME; 0 opts out.")
 def limit(*, name: str, dataset: str | None, folder: Path, epsilon: Fraction) -> None:
-    """Let NAME lose less than the others, from the next question on.
+    """Give NAME a lower limit than the others, from the next question on.
 
-    Whether there is such a person is not looked at.
+    Nothing checks whether there is such a person.
 
     Example: discreet person limit 17 --epsilon 0
     """
@@ -266,7 +264,7 @@ def limit(*, name: str, dataset: str | None, folder: Path, epsilon: Fraction) ->
 
 @person.command()
 @_about_person
-@click.option("--yes", is_flag=True, help="Do not ask whether it is meant.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def remove(*, name: str, dataset: str | None, folder: Path, yes: bool) -> None:
     """Close the account of NAME for ever: their rows are in no later answer.
 

@@ -41,7 +41,7 @@ def demo() -> None:
     from discreet.curator.curator import Curator  # noqa: PLC0415 - heavy package
 
     console = Console(quiet=shape() != "text")
-    console.print("[bold]discreet[/]: answers about people that give none of them away\n")
+    console.print("[bold]discreet[/]: differentially private answers about people\n")
     show_noise(console)
     patients, curator = demo_clinic.make_patients(), Curator.in_memory()
     demo_clinic.add_clinic(curator, patients)
@@ -71,7 +71,7 @@ def show_noise(console: Console) -> None:
 def show_answers(
     console: Console, curator: "Curator", patients: "pa.Table"
 ) -> list[dict[str, Any]]:
-    """Private answers with error bars beside the truth, and the same again for nothing."""
+    """Private answers with error bars and the truth, and the same again for nothing."""
     console.print(
         f"\n{len(patients):,} made-up patients, one row each. The owner allows epsilon 3 in all:"
     )
@@ -94,7 +94,7 @@ def show_answers(
             f"{age:.1f}",
         )
     console.print(table)
-    console.print("± holds 95 times in 100. Asking the same again gives the same, for nothing:")
+    console.print("± is a 95 % interval. Asking the same again returns the same answer for free:")
     assert curator.sql(SMOKERS, epsilon=EPSILON) == release  # noqa: S101 - what the line says
     show_budget(console, curator)
     return told
@@ -117,7 +117,7 @@ def show_budget(console: Console, curator: "Curator") -> None:
 
 
 def show_refusal(console: Console, curator: "Curator") -> None:
-    """A question about somebody, which is no question."""
+    """A question about one person, which is refused."""
     from discreet.errors import QueryRefused  # noqa: PLC0415 - used here alone
 
     console.print(f"\n[cyan]{NOSY}[/]")

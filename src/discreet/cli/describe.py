@@ -34,15 +34,15 @@ _SHOWN = 8
 @click.option("--unit", metavar="COLUMN", help="Of a file: the column that names the person.")
 @click.option("--source-table", help="Of a file: the sheet or table to read.")
 @click.option(
-    "--yaml", "as_yaml", is_flag=True, help="Of a file: write what could be said, for --from."
+    "--yaml", "as_yaml", is_flag=True, help="Of a file: write proposed declarations, for --from."
 )
 @options.reading_options
 def describe(*, what: str | None, folder: Path, dummy: bool, as_yaml: bool, **said: Any) -> None:
     """Show what may be asked about.
 
-    WHAT is a table of the curator or a file that is not added yet; without it
-    all tables are shown. Of a file its owner is told what it holds, what of it could not be read,
-    and what could be said about it; that is computed from the data, so show it to nobody else.
+    WHAT is a table of the curator or a file that is not added yet; by default all tables are shown.
+    For a file the report says what it holds, what could not be read, and which declarations are
+    possible. It is computed from the data: only its owner may see it.
 
     Example: discreet describe visits.parquet
     """

@@ -46,7 +46,7 @@ def ledger() -> None:
 )
 @click.option("--limit", type=_Number(1), default=20, help="Number of entries.")
 def list_(*, folder: Path, after: int | None, limit: int) -> None:
-    """Show entries; the newest ones unless you say after which.
+    """Show entries, by default the newest.
 
     JSON has everything that the ledger keeps of an entry, one in a line.
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 HELP = {"help_option_names": ["-h", "--help"], "show_default": True}
-"""How commands are asked for help, and what it tells."""
+"""The help option of commands, and its text."""
 
 FOLDER = "curator.discreet"
 TOKEN = "DISCREET_TOKEN"  # noqa: S105 - the name of a variable
@@ -130,12 +130,12 @@ def budget_options(command: F) -> F:
 
 
 _BUDGET: Final[dict[str, dict[str, Any]]] = {
-    "--epsilon": {"type": EXACT, "help": "The most that may ever be given away."},
+    "--epsilon": {"type": EXACT, "help": "Budget: the epsilon of all answers together."},
     "--delta": {
         "type": EXACT,
-        "help": "Chance that more than epsilon is given away: far below 1 / people.",
+        "help": "Chance that epsilon does not hold: far below 1 / people.",
     },
-    "--rho": {"type": EXACT, "help": "Or: the cap as zero-concentrated privacy."},
+    "--rho": {"type": EXACT, "help": "Instead of epsilon: rho of zero-concentrated DP."},
     "--measure": {
         "type": click.Choice(["epsilon", "rho", "mu-squared", "per-person"]),
         "help": "What is added up to keep epsilon and delta: epsilon suits a few precise "
@@ -169,7 +169,7 @@ _PRICE: Final[dict[str, dict[str, Any]]] = {
     "--weight weights": {
         "type": _WEIGHT,
         "multiple": True,
-        "help": "How much the error of a column matters beside the others: m=4.",
+        "help": "How much the error of a column matters relative to the others: m=4.",
     },
     "--as-of": {"type": int, "help": "A version of the dataset  [default: the newest]"},
     "--no-intervals": {
@@ -183,10 +183,10 @@ _READING: Final[dict[str, dict[str, Any]]] = {
         "type": click.IntRange(0), "default": 0, "metavar": "N", "help": "Lines above the names.",
     },
     "--names": {"metavar": "LIST", "help": "Names of the columns, separated by commas."},
-    "--delimiter": {"help": "What parts the fields of a line: , ; | or tab."},
+    "--delimiter": {"help": "Field delimiter: , ; | or tab."},
     "--encoding": {"help": "utf-8, cp1252, latin-1, utf-16, ..."},
     "--decimal": {"type": click.Choice([".", ","]), "help": "The decimal mark."},
-    "--thousands": {"help": "What groups thousands: 1,234 has a comma."},
+    "--thousands": {"help": "Thousands separator, such as , in 1,234."},
     "--day-first/--month-first": {"default": None, "help": "Is 03/04/2024 in April, or in March?"},
     "--date-format dates": {
         "type": (str, str), "multiple": True, "metavar": "COLUMN FORMAT", "help": "%d/%m/%Y",

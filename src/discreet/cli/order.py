@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OrderPlacement:
-    """Where, for whom and how an order of a command is placed, and what is told of it."""
+    """Where, for whom and how a command places an order, and what it prints."""
 
     folder: Path
     analyst: str | None
@@ -69,7 +69,7 @@ def order_options(command: F) -> F:
 
 _PLACING: Final[dict[str, dict[str, Any]]] = {
     "--request": {"help": "A name for this attempt: the same name is never charged twice."},
-    "--explain": {"is_flag": True, "help": "Tell price and quality; charge nothing."},
+    "--explain": {"is_flag": True, "help": "Show price and quality; charge nothing."},
     "--statement": {"is_flag": True, "help": "Add a paragraph on what was protected."},
 }
 _PRICE: Final[dict[str, dict[str, Any]]] = {
@@ -150,11 +150,11 @@ def _object(text: str, otherwise: str) -> dict[str, Any]:
 def profile(
     *, table: str, epsilon: Fraction, delta: Fraction | None, order: OrderPlacement
 ) -> None:
-    """Look at every column of TABLE at one price.
+    """Measure every column of TABLE for one price.
 
-    It counts rows, people and NULLs, and tells different values, ranges, quantiles and frequent
-    values. Later questions of the same analyst that need bounds take them from it. The exit status
-    is that of `discreet query`.
+    It measures rows, people, NULLs, different values, ranges, quantiles and frequent values. Later
+    questions of the same analyst that need bounds take them from it. The exit status is that of
+    `discreet query`.
 
     Example: discreet profile visits --epsilon 0.5
     """
@@ -230,14 +230,14 @@ _DAY = click.DateTime(["%Y-%m-%d"])
 @click.option("--every", required=True, help="hour, day, week, month, quarter or year.")
 @click.option("--until", type=_DAY, required=True, help="The last day.")
 @click.option("--since", type=_DAY, help="The first day  [default: the column's lower bound]")
-@click.option("--column", help="The column of dates, where there are several.")
+@click.option("--column", help="The column of dates, if there are several.")
 @click.option("--max-periods", type=int, help="Periods one person counts in  [default: 1]")
 @price_of_all
 @click.option("--analyst", default="owner", help="Who asks.")
 def watch(*, sql: str, folder: Path, until: datetime, since: datetime | None, **terms: Any) -> None:
     """Ask a count in every period, for one price, and print what is answered so far.
 
-    The same words go on with the same question and cost nothing more. Periods are answered when
+    The same arguments continue the same question and cost nothing more. Periods are answered when
     rows were appended with --through.
 
     Example: discreet watch "SELECT city, COUNT(*) AS n FROM visits GROUP BY city" --every day
@@ -256,14 +256,14 @@ def watch(*, sql: str, folder: Path, until: datetime, since: datetime | None, **
 @options.curator_option
 @click.option("--column", "columns", multiple=True, required=True, help="A column; repeat it.")
 @price_of_all
-@click.option("--accuracy", type=options.EXACT, help="Rows from which on an error is measured.")
-@click.option("--epoch", type=int, help="Tells epochs with the same words apart [default: 1].")
+@click.option("--accuracy", type=options.EXACT, help="Largest error in rows that is not measured.")
+@click.option("--epoch", type=int, help="Number of an epoch with the same arguments [default: 1].")
 @click.option("--analyst", default="owner", help="Who asks.")
 def online(*, table: str, file: IO[str], folder: Path, **terms: Any) -> None:
     """Answer counting queries about TABLE, one JSON object a line of FILE (standard input).
 
-    The epoch is charged once; the same words go on with it. Each call begins a run, and an epoch
-    has a few of them to spare: ask many queries in one call.
+    The epoch is charged once; the same arguments continue it. Each call begins a run, and an epoch
+    has only a few: ask many queries in one call.
 
     Example: discreet online people queries.jsonl --column sex --epsilon 1
 
@@ -293,16 +293,16 @@ def online(*, table: str, file: IO[str], folder: Path, **terms: Any) -> None:
     help="Folder for the tables, one Parquet file for each table and level.",
 )
 @click.option("--request", help="A name for this attempt: the same name is never charged twice.")
-@click.option("--explain", is_flag=True, help="Tell price and noise; charge nothing.")
+@click.option("--explain", is_flag=True, help="Show price and noise; charge nothing.")
 @click.option("--statement", is_flag=True, help="Add a paragraph on what was protected.")
 def release(
     *, plan: IO[str], folder: Path, to: Path, request: str | None, explain: bool, statement: bool
 ) -> None:
     """Release the tables of PLAN, a YAML file, at all levels of a geography.
 
-    The price is charged before data is touched and never refunded. Interrupted or killed, the same
-    command goes on where it stopped, with the same noise and under the same charge; at any later
-    time it writes the same tables for nothing. The exit status is that of `discreet query`.
+    The price is charged before data is touched and never refunded. After an interruption the same
+    command continues where it stopped, with the same noise and under the same charge; later it
+    writes the same tables for nothing. The exit status is that of `discreet query`.
 
     Example: discreet release plan.yaml --to tables
 

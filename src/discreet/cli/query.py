@@ -124,7 +124,7 @@ def explain(*, sql: str, folder: Path, price: dict[str, Any], analyst: str | Non
 
 
 def charges(bill: "dict[Account, Charge]") -> str:
-    """The charge to each budget, in words."""
+    """A sentence on the charge to each budget."""
     from discreet.answer.present.number_text import percent  # noqa: PLC0415 - heavy room
 
     lines = ["Charged, unless the same was asked before"]

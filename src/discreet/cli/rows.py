@@ -41,7 +41,7 @@ def _inert(value: Any) -> Any:
 
 
 def plain(text: str) -> None:
-    """Print text as it is, and let the terminal break its lines."""
+    """Print text unchanged, and let the terminal break its lines."""
     Console(file=sys.stdout).print(text, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -75,7 +75,7 @@ def show_release(
     csv: Callable[[], str] | None = None,
     draw: Callable[[], object] | None = None,
 ) -> None:
-    """Print a release; its statement within the JSON, after text, or on standard error beside CSV.
+    """Print a release; its statement within the JSON, after text, or with CSV on standard error.
 
     `csv` is how it is written as CSV, if not as the table that it is; `draw` for people.
     """
@@ -95,7 +95,7 @@ def show_release(
 
 @contextmanager
 def shown() -> Iterator[None]:
-    """Show how far the jobs within have come, and leave nothing behind."""
+    """Show the progress of the jobs within, and clear it at the end."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield

@@ -40,7 +40,7 @@ begin encryption by themselves, which a proxy for HTTP does not do for them."""
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=1, help="Processes that share the folder."
 )
-@click.option("--witness", metavar="URL", help="A `discreet witness`, named once and for ever.")
+@click.option("--witness", metavar="URL", help="A `discreet witness`; name it once.")
 @click.option("--certificate", type=options.OLD_FILE, help="Certificate of the server, for TLS.")
 @click.option("--key", type=options.OLD_FILE, help="Private key of the certificate.")
 @click.option("--behind-tls", is_flag=True, help="A proxy in front terminates TLS.")
@@ -69,7 +69,7 @@ def serve(
     upload_limit: int,
     **where: Any,
 ) -> None:
-    """Put the curator behind HTTP, with a page in front.
+    """Serve the curator over HTTP, with a web page.
 
     Make the first token with --init; it is shown once. Every answer is charged as on the command
     line. Stopping it (Ctrl-C, SIGTERM) finishes what is charged.
@@ -141,7 +141,7 @@ _HEAD = ("id", "name", "role", "datasets", "expires", "state")
 @options.curator_option
 @click.pass_context
 def token(ctx: click.Context, *, folder: Path) -> None:
-    """Show who is let in at the server.
+    """Show, make and revoke tokens for the server.
 
     `make` makes a token, which is shown once; `revoke` ends one. This is done in the folder of the
     curator, by whoever can open it; a server that runs takes notice at once.
@@ -181,7 +181,7 @@ def token(ctx: click.Context, *, folder: Path) -> None:
     shell_complete=options.datasets,
     help="A dataset that an analyst may ask about; repeatable  [default: all]",
 )
-@click.option("--days", type=float, default=90, help="Days that it lasts.")
+@click.option("--days", type=float, default=90, help="Days that it is valid.")
 @options.curator_option
 def make(*, name: str, role: str, datasets: tuple[str, ...], days: float, folder: Path) -> None:
     """Make a token for NAME and show it once.
@@ -263,7 +263,7 @@ def witness(
     behind_tls: bool,
     forget: str | None,
 ) -> None:
-    """Sign heads of ledgers, on another machine than theirs.
+    """Run a witness, which signs the heads of ledgers of other machines.
 
     FOLDER keeps its key and what it has signed. A curator names it once, by its address: discreet
     init --witness, or discreet serve --witness. From then on an older copy of the curator's folder

@@ -22,7 +22,7 @@ SELECT FROM WHERE GROUP BY HAVING ORDER LIMIT AS AND OR NOT IN BETWEEN IS NULL C
 END JOIN LEFT ON USING UNION ALL WITH DISTINCT LIKE DESC ASC FILTER COUNT SUM AVG MEDIAN MIN MAX
 STDDEV VARIANCE QUANTILE_CONT LEAST GREATEST COALESCE ROUND FLOOR CEIL ABS LOWER UPPER LENGTH
 SUBSTRING DATE_TRUNC EXTRACT CAST NULLIF"""
-"""What Tab completes beside the names of tables and columns."""
+"""What Tab completes in addition to the names of tables and columns."""
 
 _HELP: Final = r"""End a question with ; - it is charged, and the answer shown.
 \explain SQL;   what a question would cost; charges nothing

@@ -101,10 +101,9 @@ class AnswerService:
         for. Noisy measurements are stored before anything is computed from them, and the answer is
         a function of what is stored: no charge buys a second draw.
     Edge cases:
-        What fails while data is read has failed for good, in one way whatever the data. What fails
-        later is tried again by the next to ask, from the same measurements. A crash before they
-        were stored told nobody anything, nor did a server that broke off: the next to ask measures
-        again.
+        A failure while data is read is final, and looks the same for all data. What fails later is
+        tried again by the next to ask, from the same measurements. A crash, or a lost server,
+        before they were stored revealed nothing: the next to ask measures again.
     """
 
     def __init__(self, ledger: Ledger, data_store: DataStore, neighbours: Neighbours) -> None:
@@ -365,7 +364,7 @@ class AnswerService:
         """Give up a charge whose measurements are not stored, for ever; the charge stays.
 
         Whether it still can be cancelled follows from its step, which no data moves. Unless it is
-        `for_all`, it goes on where others asked for it since, and who cancels is not told so.
+        `for_all`, it continues if others have asked for it since, and the caller is not told so.
         """
         now = self._ledger.cancel(receipt, by=by, for_all=for_all)
         if now.state is State.PENDING:
@@ -406,13 +405,13 @@ class AnswerService:
         )
 
     def _planned(self, receipt: Receipt) -> PlannedOrder:
-        """The plan that was charged here, else as it is read from the ledger."""
+        """The plan that was charged here, or else read from the ledger."""
         if receipt.sequence in self._plans:
             return self._plans[receipt.sequence]
         return _planned(self._data_store.tables, receipt.order, receipt.sequence)
 
     def released(self, charge: int, kind: str, what: str, fix: str) -> Receipt:
-        """The receipt of an answered charge that goes on in steps; InputError for any other."""
+        """The receipt of an answered charge that continues in steps; InputError for any other."""
         found = self._ledger.find(charge)
         if found is not None and found.order.kind == kind and found.answered is not None:
             return Receipt(charge, found.order, State.RELEASED)
@@ -423,7 +422,7 @@ class AnswerService:
         )
 
     def reread(self, receipt: Receipt) -> PlannedOrder:
-        """The plan of a charge to go on with."""
+        """The plan of a charge to continue."""
         planned = self._planned(receipt)
         if not self._ledger.retired(receipt.order.dataset):
             self._check_version(receipt, planned)
@@ -431,7 +430,7 @@ class AnswerService:
         return planned
 
     def reopen(self, receipt: Receipt) -> tuple[PlannedOrder, "Engine"]:
-        """The plan of a charge to go on with, and an engine with the data it was made for."""
+        """The plan of a charge to continue, and an engine with its data."""
         if self._ledger.retired(receipt.order.dataset):
             raise ended(receipt.order.dataset)
         planned = self.reread(receipt)

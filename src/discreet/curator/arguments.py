@@ -30,7 +30,7 @@ def expect(value: object, kinds: type | tuple[type, ...], what: str, *, fix: str
         known = kinds if isinstance(kinds, tuple) else (kinds,)
         raise InputError(
             f"{what} is of type {type(value).__name__}",
-            why=f"it is told as {' or '.join(one.__name__ for one in known)}",
+            why=f"it is written as {' or '.join(one.__name__ for one in known)}",
             fix=fix,
         )
 
@@ -73,7 +73,7 @@ def read_fields(
 
 @contextmanager
 def readable(what: str, fix: str) -> Iterator[None]:
-    """Refuse in one way whatever of a stranger's JSON is not of the right kind."""
+    """Refuse with one error any part of a stranger's JSON that has the wrong type."""
     try:
         yield
     except DiscreetError:
@@ -149,7 +149,7 @@ def the_one(what: str, known: Collection[str]) -> str:
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
-    """The error for a name that nobody has given."""
+    """The error for an unknown name."""
     return InputError(
         f"there is no {what} {name}",
         why=f"known are: {', '.join(known) or 'none yet'}",
@@ -216,7 +216,7 @@ class OnlineArguments(PriceArguments, total=False):
     """The options of an epoch of online counting queries.
 
     Those from which on the public hypothesis is `accuracy` rows off are measured, `updates` times
-    at most. Each crash, and each worker that goes on, uses up one of `restarts`. `queries` is how
+    at most. Each crash, and each worker that continues, uses up one of `restarts`. `queries` is how
     many are expected.
     """
 
@@ -249,9 +249,9 @@ class StreamArguments(PriceArguments, total=False):
 class AppendArguments(TypedDict, total=False):
     """Declarations about appended rows.
 
-    `through` says that rows up to that day, and the day itself, are complete: standing questions go
-    on. Rows that were appended before are refused unless they are to count `again`. Texts are read
-    as those that were added, unless a `reading` says otherwise.
+    `through` says that rows up to that day, and the day itself, are complete: standing questions
+    continue. Rows that were appended before are refused unless they are to count `again`. Texts are
+    read as those that were added, unless a `reading` says otherwise.
     """
 
     through: dt.date | None

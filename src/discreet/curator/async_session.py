@@ -1,9 +1,9 @@
 """One caller's dealings with a curator where asking and being answered are two steps.
 
-    charge (durable) -> pursue (a while) -> release, or come again with the charge's number
+    charge (durable) -> pursue (a while) -> release, or ask again with the charge's number
 
-Charges live in the ledger: whoever opens the same folder can be asked for the answer, and what a
-worker left unfinished is finished by the next one that is asked.
+Charges live in the ledger: any process that opens the same folder can return the answer, and the
+next one asked finishes what a worker left unfinished.
 """
 
 import threading
@@ -30,10 +30,10 @@ WORKERS: Final = 256
 
 
 class Jobs:
-    """Computes charges in threads of its own, each once in a process.
+    """Computes charges in its own threads, each once per process.
 
     Edge cases:
-        What could not be finished is told to the next who asks, once, and can then be started
+        A failure is reported once, to the next caller, and the computation can then be started
         again. What was not begun when the process ends stays charged: the ledger has it for the
         next to finish.
     """
@@ -61,7 +61,7 @@ class Jobs:
             return known
 
     def knows(self, sequence: int) -> bool:
-        """Whether a charge is being computed here, or failed and nobody was told."""
+        """Whether a charge is being computed here, or failed and nobody knows yet."""
         with self._lock:
             return sequence in self._running
 
@@ -89,7 +89,7 @@ class Jobs:
             raise
 
     def _forget(self, sequence: int) -> None:
-        """An answer is in the ledger from now on; a failure waits here for whoever asks next."""
+        """An answer is in the ledger from now on; a failure waits here for the next caller."""
         with self._lock:
             done = self._running.get(sequence)
             if done is not None and done.exception() is None:
@@ -111,7 +111,7 @@ def _read_release(kind: type[PlannedOrder], stored: bytes) -> BaseRelease:
 class AsyncSession(LocalBackend):
     """A curator as one caller sees it, within the `scope` of what can be asked and seen.
 
-    `caller` None sees what everybody asked; a name sees what this one was told.
+    `caller` None sees what everybody asked; a name sees its own answers.
     """
 
     caller: str | None
@@ -124,7 +124,7 @@ class AsyncSession(LocalBackend):
     ) -> BaseRelease | None:
         """The answer of a charge if it is there within `patience` seconds; computes it if need be.
 
-        What was begun goes on in the background, whether anybody waits or not.
+        A started computation continues in the background, whether anybody waits or not.
         """
         end, pause = time.monotonic() + patience, _PAUSE
         while True:
@@ -144,7 +144,7 @@ class AsyncSession(LocalBackend):
             receipt = self.ledger.charge(receipt.order)  # takes over what a worker left
 
     def before(self, offer: Offer[PlannedOrder]) -> int | None:
-        """The charge under which its analyst was told the answer to an offer, for nothing now."""
+        """The charge under which its analyst has the answer to an offer, for nothing now."""
         found = self.ledger.find_question(offer.order())
         return None if found is None else found.sequence
 
@@ -163,7 +163,7 @@ class AsyncSession(LocalBackend):
     def cancel(self, sequence: int, *, by: str, for_all: bool) -> None:
         """Give up a charge by its number, for ever; it has to be `find`able. The charge stays.
 
-        Unless it is `for_all`, it goes on where others asked for it since.
+        Unless it is `for_all`, it continues if others have asked for it since.
         """
         found = self.ledger.find(sequence)
         if found is not None:
@@ -185,7 +185,7 @@ class AsyncSession(LocalBackend):
     # --- looking --------------------------------------------------------------------------------
 
     def find(self, sequence: int) -> ChargedOrder | None:
-        """One charge, None if there is none of that number that the caller may know of."""
+        """One charge, None if there is none of that number that the caller may see."""
         if not 0 < sequence < NEWEST:
             return None
         found = self.ledger.find(sequence, told=self.caller)

@@ -25,12 +25,12 @@ class Budget:
     """A cap for ever: pure epsilon, (epsilon, delta), or rho.
 
     Guarantee:
-        (epsilon, delta) is kept by a filter on Gaussian privacy, which lets far more questions
-        through than adding epsilons would; half of delta is for what questions need of it
-        themselves. With `measure="epsilon"` epsilons are added, and delta is for found keys alone:
-        better for a few precise questions. `measure="rho"` is a filter on zCDP. Pure epsilon adds
-        epsilons. `compare()` says what each of them buys. `Budget.per_person` gives every person a
-        budget of their own.
+        A filter on Gaussian privacy keeps (epsilon, delta), which allows far more questions than
+        adding epsilons; half of delta is for the deltas of questions themselves. With
+        `measure="epsilon"` epsilons are added, and delta is only for found keys: better for a few
+        precise questions. `measure="rho"` is a filter on zCDP. Pure epsilon adds epsilons.
+        `compare()` shows what each of them buys. `Budget.per_person` gives every person a budget of
+        their own.
 
     Example:
         >>> Budget(epsilon=3, delta=1e-6).cap().measure.name
@@ -59,7 +59,7 @@ class Budget:
         if (epsilon is None) is (rho is None):
             raise InputError(
                 "a budget in both epsilon and rho, or in neither",
-                why="one of them says how much may be given away",
+                why="one of them must limit the privacy loss",
                 fix="pass Budget(epsilon=3, delta=1e-6) or Budget(rho=0.5)",
             )
         facts = {
@@ -74,7 +74,7 @@ class Budget:
 
     @staticmethod
     def per_person(epsilon: Real, delta: Real) -> "Budget":
-        """A budget for each person, which each question takes from by what that person adds to it.
+        """A budget for each person, which each question charges for what that person adds to it.
 
         Example:
             >>> Budget.per_person(epsilon=1, delta=1e-6).measure
@@ -84,7 +84,7 @@ class Budget:
 
     @property
     def is_per_person(self) -> bool:
-        """Whether every person has it for themselves."""
+        """Whether every person has a budget of their own."""
         return self.measure == PER_PERSON
 
     def _check(self) -> None:
@@ -109,7 +109,7 @@ class Budget:
     def cap(self, neighbours: Neighbours = Neighbours.ADD_REMOVE, *like: Charge) -> Charge:
         """The cap of the account that keeps it.
 
-        Where no measure was chosen, that of the first cap in `like` which can keep it.
+        If no measure was chosen, it is that of the first cap in `like` that can keep it.
         """
         if self.rho is not None:
             return Filter.zcdp(self.rho, self.delta, neighbours=neighbours).limit
@@ -126,7 +126,7 @@ class Budget:
         return within.limit
 
     def compare(self, questions: Sequence[int] = _QUESTIONS) -> "Comparison":
-        """How far off one count is, 95 times in 100, if so many share the budget equally.
+        """The 95 % error of one count, if so many counts share the budget equally.
 
         Example:
             >>> print(Budget(epsilon=1, delta=1e-6).compare())
@@ -150,7 +150,7 @@ class Budget:
 class Comparison:
     """95 % half-widths of one count for each measure and number of questions.
 
-    `few` is up to how many questions adding epsilons is best; None where there is no choice.
+    `few` is up to how many questions adding epsilons is best; None if there is no choice.
     """
 
     questions: tuple[int, ...]

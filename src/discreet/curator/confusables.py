@@ -15,7 +15,7 @@ _MARK: Final = "\u200e"  # the package sets right-to-left characters between two
 
 
 def confusable(one: str, other: str) -> bool:
-    """Whether two names read alike: but for case, width, look-alikes and what cannot be seen.
+    """Whether two names read alike: except case, width, look-alikes and invisible characters.
 
     Example:
         >>> confusable("alice", "\u0410l\u0131ce"), confusable("alice", "AIice")
@@ -33,7 +33,7 @@ def skeletons(name: str) -> tuple[str, str, str]:
     Names are confusable if they agree in one of the three.
 
     Why: a capital I is an i where case does not count, and looks like l where it does. Among
-    capitals alone nobody takes it for an L: IA is not LA.
+    capitals alone it is not mistaken for an L: IA is not LA.
 
     Reference: Unicode Technical Standard 39, section 4.
     """
@@ -56,7 +56,7 @@ def _skeleton(text: str) -> str:
 
 @cache
 def _prototypes() -> dict[int, str]:
-    """The character, or characters, that stand for each class of confusable ones.
+    """The character, or characters, that represent each class of confusable ones.
 
     The package lists pairs in both directions, and all pairs of a class have its prototype in them.
     """

@@ -183,7 +183,7 @@ class Curator(OwnerInterface, QuestionInterface):
         return self._tables.data_version(known_dataset(self._tables, dataset))
 
     def readmit(self, analyst: str, dataset: str, *, reason: str) -> int:
-        """Let an analyst ask again whose questions failed too often; how many had failed.
+        """Let an analyst whose questions failed too often ask again; returns how many had failed.
 
         Whether a question fails while data is read may depend on data: find out why first.
         """
@@ -191,10 +191,10 @@ class Curator(OwnerInterface, QuestionInterface):
         return self._ledger.readmit(analyst, within, by=self._by, reason=reason)
 
     def cancel(self, charge: int, *, analyst: str | None = None) -> None:
-        """Give up a question that is charged and not measured yet, for ever; the charge stays.
+        """Give up for ever a question that is charged and not measured yet; the charge stays.
 
-        With `analyst` only a question that this one asked first; it goes on for others who asked
-        it since.
+        With `analyst`, only a question that they asked first; it continues for others who asked it
+        since.
         """
         session = self.async_session(None)
         found = session.find(whole(charge, "charge", at_least=1))
@@ -208,20 +208,20 @@ class Curator(OwnerInterface, QuestionInterface):
         session.cancel(charge, by=self._by if analyst is None else analyst, for_all=for_all)
 
     def dossier(self, *, audit: object = None) -> Dossier:
-        """A report for authorities: datasets, units, budgets and charges, by law.
+        """A report for authorities: datasets, units, budgets and charges, arranged by law.
 
         `audit` is what `discreet audit --json` wrote. Reads the ledger through, and no data.
         """
         return dossier(self, audit=audit)
 
     def as_owner(self, name: str) -> "Curator":
-        """The same curator in the hands of one of several owners, whom the ledger will name."""
+        """The same curator used by one of several owners, whom the ledger will name."""
         view = copy.copy(self)
         view._by = named(name, "owner")  # noqa: SLF001 - of the same class
         return view
 
     def as_analyst(self, name: str, datasets: Collection[str] | None = None) -> "AnalystView":
-        """One analyst's view: ask, and see what is left; about some datasets, or all.
+        """One analyst's view of some datasets, or all: ask, and see what is left.
 
         A dataset that is not among them does not exist for this analyst.
         """
@@ -230,7 +230,7 @@ class Curator(OwnerInterface, QuestionInterface):
     def async_session(
         self, caller: str | None, datasets: Collection[str] | None = None
     ) -> AsyncSession:
-        """The session of one caller on a server: ask now, be answered later.
+        """The session of one caller on a server: ask now, get the answer later.
 
         `caller` None sees what everybody asked.
         """
@@ -281,7 +281,7 @@ class Curator(OwnerInterface, QuestionInterface):
     def budget(self, dataset: str | None = None, *, analyst: str | None = None) -> Account:
         """Cap, spent and remaining budget of a dataset, or of an analyst within it.
 
-        Where there is one dataset, it need not be named.
+        If there is only one dataset, its name can be left out.
         """
         name = the_one("dataset", self.datasets()) if dataset is None else dataset
         spender = accounts.spender(known_dataset(self._tables, name), analyst)
@@ -306,8 +306,8 @@ class Curator(OwnerInterface, QuestionInterface):
     ) -> PublishedTables:
         """Release many tables at all levels of a geography, as Parquet files in the folder `to`.
 
-        Charged first. Run again after a crash it goes on where it stopped, with the same noise
-        and under the same charge; run again at any time it writes the same tables, for nothing.
+        Charged first. After a crash, the same call continues where it stopped, with the same noise
+        and under the same charge. A repeated call writes the same tables for nothing.
         """
         expect(plan, CensusPlan, "the plan of a release", fix="make one with discreet.releases")
         offer = self._local.offer_order("release", plan.spec, None)
@@ -328,8 +328,8 @@ class Curator(OwnerInterface, QuestionInterface):
     ) -> Any:
         """Fit an estimator, a pipeline or a `Trainer` of `discreet.learn`; charged first.
 
-        A `Trainer` is the owner's alone: its model is code that sees rows. Its run goes on where a
-        crash stopped it; `run` tells runs of the same words apart, each of which is charged.
+        Only the owner can fit a `Trainer`: its model is code that sees rows. After a crash its run
+        continues. `run` distinguishes runs of the same call; each is charged.
         """
         if not hasattr(estimator, "facts"):
             return super().fit(estimator, table, features=features, target=target, **said)
@@ -341,22 +341,22 @@ class Curator(OwnerInterface, QuestionInterface):
         return TrainingRun(self._ledger, charge, self._resume(charge, "training")).take(estimator)
 
     def recover(self, *, patience: float | None = None) -> int:
-        """Finish what a crash interrupted, under the charges that were made; how many.
+        """Finish what a crash interrupted, under the charges that were made; returns how many.
 
-        The first question to a curator in a folder does this by itself. With `patience=0` nobody
-        else is taken to be computing. What cannot be finished now stays charged, for the next time.
+        The first question to a curator in a folder does this automatically. `patience=0` assumes
+        that nobody else is computing. What cannot be finished now stays charged, for the next time.
         """
         return self._answer_service.recover(patience=patience)
 
     def set_schedule(self, schedule_of: Callable[[str], ReleaseSchedule]) -> None:
-        """Let recovery and later steps keep the schedule of a caller: somebody may be watching.
+        """Make recovery and later steps keep the schedule of a caller, who may measure their time.
 
-        The first question no longer recovers by itself, since it would wait for others' steps.
+        The first question then does not recover automatically: it would wait for others' steps.
         """
         self._answer_service.schedule_of = schedule_of
 
     def check_tables(self) -> None:
-        """Compare all tables with the ledger, in word and content; LedgerError where one differs.
+        """Compare all tables, as declared and as stored, with the ledger; LedgerError if not equal.
 
         Every file is read through.
         """
@@ -367,7 +367,7 @@ class Curator(OwnerInterface, QuestionInterface):
         self._data_store.check_content()
 
     def close(self) -> None:
-        """Finish what is being computed and let go of files; what was charged stays."""
+        """Finish what is being computed and close files; what was charged stays."""
         self._jobs.close()
         self._streams.close()
         self._epochs.close()

@@ -1,10 +1,10 @@
 """Renew what a fork does not carry over: locks, threads, and open files of the ledger.
 
 POSIX locks are not inherited by a child, but what SQLite remembers of them is. A child with an
-inherited connection, or a new one beside it, believes in locks that nobody holds: when the parent
+inherited connection, or a new one in addition, relies on locks that nobody holds: when the parent
 closes its own, it deletes the log under the child, and what the child charges is lost. So a fork
-waits until no thread uses such a file, and closes those that are idle; parent and child open
-theirs anew. Whatever has locks or threads begins anew in the child.
+waits until no thread uses such a file, and closes those that are idle; parent and child open theirs
+anew. Whatever has locks or threads begins anew in the child.
 """
 
 import os
@@ -95,7 +95,7 @@ class Forks:
             self._closed = True
 
     def after_in_parent(self) -> None:
-        """Let others go on."""
+        """Let others continue."""
         self._closed = False
         self._changed.release()
 

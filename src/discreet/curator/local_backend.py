@@ -1,8 +1,8 @@
 """Questions and orders answered in this process: read, priced, charged, computed, stored.
 
 Questions about public tables alone are exact, charged to nobody and stored nowhere. No private
-table is read for them: the reader sees the public ones alone. What is told, how long it takes and
-what is refused depend on public rows.
+table is read for them: the reader sees the public ones alone. The answer, its time and refusals
+depend on public rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -97,7 +97,7 @@ class LocalBackend(QuestionBackend):
         return self.answered(offer, asked.request).with_share(offer.share)
 
     def remeasure(self, asked: OrderRequest) -> Release:
-        """Answer a question again, merged with what its analyst was told before."""
+        """Answer a question again, merged with its analyst's earlier answer."""
         offer = self.priced(asked)
         check_remeasure(offer.planned)
         order = offer.order()
@@ -106,7 +106,7 @@ class LocalBackend(QuestionBackend):
         return replace(self.merged(order, fresh, order.analyst), paid_before=known)
 
     def merged(self, order: Order, fresh: Release, analyst: str) -> Release:
-        """An answer, merged with what an analyst was told for the same question before."""
+        """An answer, merged with an analyst's earlier answer to the same question."""
         query = StoredOrder.parse(order.plan).question(self.schema)
         return merge(query, fresh, told_before(self.ledger, replace(order, analyst=analyst)))
 
@@ -119,7 +119,7 @@ class LocalBackend(QuestionBackend):
         return Quote(explain, offer.bill, partial(self.sequence, offer))
 
     def explain(self, offer: Offer[QueryOrder]) -> Explanation:
-        """How good an answer will be, with what its analyst was told before."""
+        """How accurate an answer will be, given its analyst's earlier answer."""
         told = replace(offer.planned.plan.explain(offer.at.dialect), share=offer.takes)
         return recall(told, told_lately(self.ledger, offer.order()))
 
@@ -166,7 +166,7 @@ class LocalBackend(QuestionBackend):
     def hold(
         self, relation: Relation, make: Callable[[Relation], Query], analyst: str | None
     ) -> Query | None:
-        """A question with bounds from profiles that its analyst was told; None without any."""
+        """A question with bounds from profiles that its analyst has; None without any."""
         seen = self.tables
         names = (self.ledger, list(seen.datasets()), OWNER if analyst is None else analyst)
         return read_bounded(lambda views: make(held_over(relation, views)), seen.schema, *names)
@@ -174,7 +174,7 @@ class LocalBackend(QuestionBackend):
     # --- prices ---------------------------------------------------------------------------------
 
     def priced(self, asked: OrderRequest) -> Offer[PlannedOrder]:
-        """Price whatever is asked."""
+        """Price any question or order."""
         if isinstance(asked.asked, Mapping) or asked.terms is None:
             return self.offer_order(asked.kind, asked.asked, asked.analyst)  # type: ignore[arg-type]
         return self.offer(asked.asked, asked.terms, asked.analyst)
@@ -214,7 +214,7 @@ class LocalBackend(QuestionBackend):
         return self.service.offer(unpriced, OWNER if analyst is None else analyst)
 
     def _read(self, text: str, analyst: str) -> Query:
-        """A question in SQL; bounds that it lacks come from a profile that the analyst was told."""
+        """A question in SQL; missing bounds come from a profile that the analyst has."""
         try:
             return _read(self.data_store.tables, self.scope, text, read)
         except QueryRefused:
@@ -252,9 +252,9 @@ _SHORT: Final = 4096
 
 
 _Size: TypeAlias = tuple[int, frozenset[str] | None]
-"""How many rows a table has at most, and columns that tell them apart, where some are known to."""
+"""How many rows a table has at most, and columns known to identify them, if any."""
 
-EXACT: Final = "computed from public tables alone: exact, about nobody, and free"
+EXACT: Final = "computed from public tables alone: exact and free"
 
 
 def answer_public(

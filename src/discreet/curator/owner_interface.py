@@ -33,7 +33,7 @@ _FIX = "pass Budget(epsilon=3, delta=1e-6)"
 
 
 class OwnerInterface(PeopleInterface):
-    """The methods of owners, each of which the ledger keeps."""
+    """The methods of owners; the ledger records each call."""
 
     _ledger: Ledger
     _data_store: DataStore
@@ -76,15 +76,14 @@ class OwnerInterface(PeopleInterface):
         (postgresql://host/database, sc://host:15002, or a SparkSession). `describe` reports what
         would be kept, lost and asked.
 
-        `unit` is the column that names the person, a key path, or EachRow(). `columns` says what is
-        known of columns, `kinds` of which kind they are where a CSV file cannot tell; `required`
+        `unit` is the column that names the person, a key path, or EachRow(). `columns` declares
+        bounds and keys, `kinds` the kinds of columns that a CSV file does not tell; `required`
         lists columns that are never NULL. `reading` says how texts are read. What `describe`
-        proposes from the data is used where you `confirm` that it is public knowledge: "kinds",
-        names of columns, or "all". `source_table` is the table or sheet to read.
-        `version_label` stands for the rows that a server has, which are known by a digest
-        otherwise: whoever states one promises that they do not change under it.
-        `max_table_rows` is a public bound on the rows of the table, which estimates of time rest
-        on; without one it is the next power of ten, 10,000 at least.
+        proposes from the data is used only if you `confirm` that it is public knowledge: "kinds",
+        names of columns, or "all". `source_table` is the table or sheet to read. `version_label`
+        names the version of a server's rows, instead of a digest: stating one promises that the
+        rows do not change under it. `max_table_rows` is a public bound on the rows of the table, on
+        which estimates of time are based; by default the next power of ten, at least 10,000.
         """
         expect(unit, (str, *get_args(Unit)), "unit", fix="name the person's column")
         if limits is not None:
@@ -111,9 +110,9 @@ class OwnerInterface(PeopleInterface):
         source_table: str | None = None,
         reading: Reading | Mapping[str, Any] | None = None,
     ) -> None:
-        """Add a table that belongs to nobody; its key must be unique.
+        """Add a public table, about nobody; its key must be unique.
 
-        Its values are public, so kinds, bounds and keys that are not stated come from them.
+        Its values are public, so unstated kinds, bounds and keys are derived from them.
         """
         keys = (key,) if isinstance(key, str) else tuple(several(key, "keys"))
         read = Reading.from_dict(reading)
@@ -147,7 +146,7 @@ class OwnerInterface(PeopleInterface):
     def append(self, name: str, rows: Any, **said: Unpack[AppendArguments]) -> int:
         """Add rows to a private table; the version of its dataset that begins with them.
 
-        Rows of known people fall under the accounts they have: no budget grows.
+        Rows of known people fall under their existing accounts: no budget grows.
         """
         self._data_store.settle_pending()
         known = self._tables.tables.get(name)
@@ -160,10 +159,10 @@ class OwnerInterface(PeopleInterface):
         return version
 
     def retire(self, dataset: str, *, reason: str) -> None:
-        """End a dataset for ever: nothing new is asked of it, and its name is never used again.
+        """End a dataset for ever: it takes no new questions, and its name is never used again.
 
         Its account stays, and so does everything that was answered. Its files are no longer read
-        and may be removed. Once more with the same reason changes nothing.
+        and may be removed. Calling again with the same reason changes nothing.
         """
         facts = {"dataset": known_dataset(self._tables, dataset), "reason": named(reason, "reason")}
         given = {one.facts["dataset"]: one.facts["reason"] for one in self._ledger.noted("retired")}
@@ -198,7 +197,7 @@ class OwnerInterface(PeopleInterface):
     def group(
         self, name: str, dataset: str, analysts: Iterable[str], budget: Budget | None = None
     ) -> Account:
-        """Hold several analysts to a cap together, or, without one, count what they learn."""
+        """Give several analysts one cap together, or, without one, count what they learn."""
         names = several(analysts, "analysts")
         members = tuple(accounts.analyst(one, within=dataset) for one in names)
         holder = accounts.group(name, within=dataset)
@@ -245,9 +244,9 @@ class OwnerInterface(PeopleInterface):
         return self._ledger.set_cap(holder, cap, by=self._by, reason=reason)
 
     def _cap(self, budget: Budget, *like: Holder, each: bool = False) -> Charge:
-        """The cap that keeps a budget; where it leaves the measure open, that of another account.
+        """The cap that keeps a budget; if it leaves the measure open, that of another account.
 
-        Why: accounts within a dataset start with what was spent of it, in its own measure.
+        Why: accounts within a dataset start with what was spent of it, in its measure.
         """
         expect(budget, Budget, "a budget", fix=_FIX)
         if budget.is_per_person and not each:

@@ -1,7 +1,7 @@
-"""How far a long job has come, told to whoever watches.
+"""The progress of a long job, reported to a callback.
 
-What is told is bytes of files and numbers of entries: never what is in them. Nobody watches unless
-somebody asks to, and no result depends on it.
+It reports bytes of files and numbers of entries: never what is in them. Nothing is reported unless
+requested, and no result depends on it.
 """
 
 import io
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 Watcher: TypeAlias = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and out of how much."""
+"""Receives what is being done, how much of it is done, and out of how much."""
 
 _WATCHER: Final[ContextVar[Watcher | None]] = ContextVar("watcher", default=None)
 
 
 @contextmanager
 def watched(by: Watcher) -> Iterator[None]:
-    """Tell `by` how far jobs have come meanwhile.
+    """Report the progress of jobs to `by` meanwhile.
 
     Example:
         >>> with watched(lambda what, done, total: print(f"{what}: {done} of {total}")):
@@ -42,7 +42,7 @@ def tell(what: str, done: int, total: int) -> None:
 
 
 def open_watched(path: Path, what: str) -> io.BufferedReader:
-    """Open a file to be read; whoever watches is told how many of its bytes are read."""
+    """Open a file to be read; reports how many of its bytes are read."""
     watcher = _WATCHER.get()
     return path.open("rb") if watcher is None else io.BufferedReader(_Watched(path, what, watcher))
 
@@ -55,7 +55,7 @@ class _Watched(io.FileIO):
         self._size, self._tell = path.stat().st_size, partial(watcher, what)
 
     def readinto(self, buffer: Any) -> int:
-        """Read into a buffer, and tell."""
+        """Read into a buffer, and report."""
         count = super().readinto(buffer)
         self._tell(self.tell(), self._size)
         return count

@@ -43,7 +43,7 @@ class Quote:
 
 
 class QuestionBackend(ABC):
-    """The few things that every way to ask comes down to."""
+    """The few operations that every way to ask is built on."""
 
     @property
     @abstractmethod
@@ -60,7 +60,7 @@ class QuestionBackend(ABC):
 
     @abstractmethod
     def remeasure(self, asked: OrderRequest) -> Release:
-        """Answer a question again, merged with what its analyst was told before."""
+        """Answer a question again, merged with its analyst's earlier answer."""
 
     @abstractmethod
     def quote(self, asked: OrderRequest) -> Quote:
@@ -69,7 +69,7 @@ class QuestionBackend(ABC):
     def hold(
         self, relation: Relation, make: Callable[[Relation], Query], analyst: str | None
     ) -> Query | None:
-        """A question with bounds from profiles that its analyst was told; None without any."""
+        """A question with bounds from profiles that its analyst has; None without any."""
         return None
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """The operations of analysts, in this process or on a server.
 
-Views are for programs that share a process. Between people who do not trust each other, a server
-has to stand: whoever holds the curator object holds the data.
+Views are for programs that share a process. People who do not trust each other need a server:
+whoever holds the curator object holds the data.
 """
 
 from abc import ABC, abstractmethod
@@ -52,7 +52,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def spelled_out(method: F) -> F:
-    """Let help and completion show the arguments that `**said` stands for; refuse all others."""
+    """Make help and completion show the arguments behind `**said`; refuse all others."""
     given = signature(method)
     *before, said = given.parameters.values()
     (options,) = get_args(said.annotation)
@@ -89,11 +89,11 @@ R = TypeVar("R", bound=BaseRelease)
 
 
 class QuestionInterface(ABC):
-    """The methods that ask questions and place orders, written once for all who have them."""
+    """The methods that ask questions and place orders, shared by curators, views and clients."""
 
     _backend: QuestionBackend
     _analyst: str | None = None
-    """The one who asks, where nobody else can."""
+    """The analyst who asks, if only one can."""
 
     @abstractmethod
     def datasets(self) -> dict[str, list[str]]:
@@ -103,9 +103,9 @@ class QuestionInterface(ABC):
 
     @spelled_out
     def sql(self, text: str, **said: Unpack[QuestionArguments]) -> Release:
-        """Answer a question in SQL, for a price or for the least price of an accuracy.
+        """Answer a question in SQL, for a price or for the least price that gives an accuracy.
 
-        One about public tables alone is exact and free: it needs neither.
+        A question about public tables alone is exact and free: it needs neither.
         """
         priced = said.get("epsilon") is not None or said.get("accuracy") is not None
         if (free := self._backend.public(text, priced=priced)) is not None:
@@ -136,10 +136,10 @@ class QuestionInterface(ABC):
 
     @spelled_out
     def remeasure(self, question: Asked, **said: Unpack[QuestionArguments]) -> Release:
-        """Answer again for a further price, and merge with what this analyst was told before.
+        """Measure again for a further price, and merge with this analyst's earlier answer.
 
-        Only the new price is charged. What was measured is weighed by how well each is known, and
-        means, variances and all else that was asked are computed from that.
+        Only the new price is charged. Measurements are weighted by their precision, and means,
+        variances and all else are computed from the averages.
         """
         return self._backend.remeasure(self._question(question, said))
 
@@ -158,7 +158,7 @@ class QuestionInterface(ABC):
         as_of: int | None = None,
         **said: Unpack[PriceArguments],
     ) -> Release:
-        """How many people have a row in none of an answer's groups, counted for this price.
+        """Count the people who have a row in none of an answer's groups, for this price.
 
         Rows are outside where a key is NULL or not listed; where groups had to be found, in those
         that were withheld: pass the answer as `shown`.
@@ -202,10 +202,10 @@ class QuestionInterface(ABC):
     def answer(
         self, table: str, queries: Sequence[Mapping[str, Any]], **said: Unpack[WorkloadArguments]
     ) -> WorkloadRelease:
-        """Answer many counting queries at once, by the strategy that errs least for one price.
+        """Answer many counting queries at once, for one price, by the most accurate strategy.
 
-        A query is {column: a value, a list of values, or Bounds(low, high)}. Which strategy is
-        taken, and why, is in the release's notes.
+        A query is {column: a value, a list of values, or Bounds(low, high)}. The release's notes
+        say which strategy was used, and why.
         """
         wheres = [plain_where(one) if isinstance(one, Mapping) else one for one in queries]
         order = self._order("workload", {"table": table, "queries": wheres, **said})
@@ -213,7 +213,7 @@ class QuestionInterface(ABC):
 
     @spelled_out
     def online(self, table: str, **said: Unpack[OnlineArguments]) -> OnlineQueries:
-        """Open an epoch of online counting queries, or go on with the one of the same words.
+        """Open an epoch of online counting queries, or continue the one with the same arguments.
 
         Any number of queries is answered for one price.
         """
@@ -227,7 +227,7 @@ class QuestionInterface(ABC):
         """Ask counts and sums of listed groups in every period until a day, for one price.
 
         Periods are answered when the owner says that rows are complete: `append(through=...)`. The
-        same words go on with the same question.
+        same call continues the same question.
         """
         order = self._order("stream", {"sql": text, **said})
         self._backend.place(order)
@@ -237,7 +237,7 @@ class QuestionInterface(ABC):
     def participation(
         self, table: str, *, again: int = 0, **said: Unpack[PriceArguments]
     ) -> Participation:
-        """The share of people who still take part, told by counting them with noise.
+        """The share of people who still take part, from a noisy count.
 
         `again=0` is the first count, which the share is relative to: ask for it while everybody
         takes part; it is placed with the first call. Each later count is a new one, and costs
@@ -255,9 +255,9 @@ class QuestionInterface(ABC):
     def profile(self, table: str, **said: Unpack[PriceArguments]) -> ProfileRelease:
         """One private look at every column of a table, at one price.
 
-        It counts rows, people and NULLs, and tells different values, ranges, quantiles and frequent
-        values. Its `proposals` are bounds and keys for columns that have none; questions of the
-        same analyst that need bounds take them from the newest profile.
+        It measures rows, people, NULLs, different values, ranges, quantiles and frequent values.
+        Its `proposals` are bounds and keys for columns that have none; questions of the same
+        analyst that need bounds take them from the newest profile.
         """
         return self._placed(self._order("profile", {"table": table, **said}), ProfileRelease)
 
@@ -309,7 +309,7 @@ class QuestionInterface(ABC):
     ) -> BaseRelease:
         """Place an order: charge it durably, compute it, store it; or find the stored release.
 
-        `spec` is the JSON object that the kind of order reads; it says the price too.
+        `spec` is the JSON object of this kind of order; it includes the price.
         """
         return self._backend.place(self._request(kind, spec, said))
 

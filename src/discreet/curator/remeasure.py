@@ -1,4 +1,4 @@
-"""Asking again with more budget: what was told before is not thrown away.
+"""Asking again with more budget: the earlier answer is not thrown away.
 
 Answers to one question at several prices err independently around the same truth. They are merged
 from what was measured for each, which is stored with it; answers that were stored without it are
@@ -123,7 +123,7 @@ def _notes(all_: Sequence[Release]) -> list[str]:
 # --- where what was measured is not known ---------------------------------------------------------
 
 _LINEAR: Final = {one for one in AggregateFunction if one.is_count} | {AggregateFunction.SUM}
-"""Aggregates whose noise has a known variance and no bias, whatever the data."""
+"""Aggregates whose noise has a known variance and no bias, on all data."""
 
 
 def is_whole(query: Query) -> bool:
@@ -139,7 +139,7 @@ def is_whole(query: Query) -> bool:
 
 
 def merge_columns(query: Query, fresh: Release, earlier: Sequence[Release]) -> MergedColumns:
-    """Counts and sums averaged, weighted as their half-widths tell; other columns are the newest.
+    """Counts and sums averaged, weighted by their half-widths; other columns are the newest.
 
     A group that an earlier answer does not have keeps the newest number.
     """

@@ -51,14 +51,14 @@ class Workbook:
 
     Guarantee:
         The charges of its questions together take at most `share` of what every account had left
-        when it was opened. Each is charged to the ledger like any other, which keeps the caps
-        whatever else is asked meanwhile. With a `name` the ledger keeps the shares too, as accounts
-        of this analyst's workbook: opened again, here or over HTTP, it goes on with what is left.
+        when it was opened. Each is charged to the ledger like any other, which enforces the caps
+        whatever else is asked. With a `name` the ledger keeps the shares too, as accounts of this
+        analyst's workbook: opened again, here or over HTTP, it continues with what is left.
     Edge cases:
-        The same question again is the same answer, for nothing, and is not counted, also where
-        rows were appended since. A question with an epsilon of its own may be dearer or cheaper:
-        the rest is split anew. Threads wait for each other. Two workbooks know nothing of each
-        other, unless they have one name: then they share what is left, and the questions.
+        A repeated question returns the same answer for nothing and is not counted, even if rows
+        were appended. A question with an epsilon of its own may cost more or less: the rest is
+        split anew. Threads wait for each other. Two workbooks know nothing of each other, unless
+        they have one name: then they share what is left, and the questions.
 
     Example:
         >>> import pyarrow as pa
@@ -172,7 +172,7 @@ class Workbook:
         return self._curator.explain(text, **self._asker, **price)
 
     def _check(self, bill: Mapping[Account, Charge]) -> None:
-        """Refuse what exceeds the share, or comes after the last question."""
+        """Refuse a question that exceeds the share, or follows the last one."""
         over = [one for one, cost in bill.items() if self._used(one, cost, 1) > 1]
         if over or self.asked >= self.questions:
             why = f"its {self.questions} questions are asked"
@@ -185,8 +185,8 @@ class Workbook:
     def _count(self, before: Mapping[Holder, Units], bill: Mapping[Account, Charge]) -> None:
         """Note what was charged: nothing where no account has moved.
 
-        Why: what others are charged meanwhile may be taken for this question's, up to its price;
-        so the share is never exceeded.
+        Why: concurrent charges may be counted as this question's, up to its price; so the share is
+        never exceeded.
         """
         if "workbook" in self._asker:
             self._look({})
@@ -211,8 +211,8 @@ class Workbook:
     def _fitted(self, text: str) -> Mapping[str, Any]:
         """The largest epsilon, nearly, at which a question costs its part of what is left.
 
-        Why: a cost grows with epsilon, or with its square. Each try comes nearer to the part, and
-        one that exceeds it is not taken.
+        Why: a cost grows with epsilon, or with its square. Each try is closer to the part, and one
+        that exceeds it is not used.
         """
         turns = max(1, self.questions - self.asked)
         price: dict[str, Any] = {"epsilon": Fraction(1, 10), **self._delta(turns)}
@@ -302,10 +302,10 @@ def open_workbook(
 
     Guarantee:
         In every measure it has an account under the smallest share of all accounts of the analyst
-        and the dataset that count it. The ledger keeps them, whoever asks at once.
+        and the dataset that count it. The ledger enforces them under concurrent questions.
     Edge cases:
-        Its accounts are opened with the note of its shares, or nothing is. Of two who open it at
-        once the first one counts. Accounts that an earlier version left out are opened.
+        Its accounts are opened with the note of its shares, or nothing is. If two callers open it
+        at once, the first one counts. Accounts that an earlier version left out are opened.
     """
     workbook_name(name)
     note = _noted(ledger, dataset, analyst, name)
@@ -363,7 +363,7 @@ def _noted(ledger: Ledger, dataset: str, analyst: str, name: str) -> Entry | Non
         raise InputError(
             f"{analyst} has {MOST} workbooks of {dataset}",
             why="each is an account of the ledger for ever",
-            fix="go on with one of them, or leave the name out",
+            fix="use one of them, or leave the name out",
         )
     return found[0] if found else None
 
@@ -408,7 +408,7 @@ def part_of(left: Charge, part: Fraction) -> Charge:
 
 
 def uncapped(dataset: str) -> InputError:
-    """The error for a dataset of which no share can be told."""
+    """The error for a dataset of which no share can be computed."""
     return InputError(
         f"a workbook of {dataset}, which has no budget for all people together",
         why="every person has a budget of their own, of which no share can be told",

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def check_engine(load: "Load", change: "Change | None" = None, *, thinned: int = 1) -> None:
-    """Check an engine against everything that is asked of one; InvariantBroken where it differs.
+    """Check an engine against everything that is asked of one; InvariantBroken if it differs.
 
     `load(schema, tables)` makes an engine over tables of Arrow and opens it. `change(engine, name)`
     deletes the stored rows of a table, as somebody else would; it is left out where nobody can.

@@ -85,7 +85,7 @@ SCHEMA = Schema({table.name: table for table in (CELLS, OWNED, MANY, NAMED, LABE
 
 @cache
 def stored() -> Mapping[str, Any]:
-    """The poison, and what has to come back."""
+    """Difficult values, and what must be returned."""
     text = resources.files("discreet.engines").joinpath("cases.json").read_text("utf-8")
     found: Mapping[str, Any] = json.loads(text)
     return found
@@ -125,7 +125,7 @@ def plain(value: Any) -> Any:
 
 
 def value_of(plain: Any, kind: Kind) -> Any:
-    """A value as it is, from how JSON has it."""
+    """A value, decoded from JSON."""
     if plain is None or not kind.is_time:
         return plain
     return (dt.date if kind is Kind.DATE else dt.datetime).fromisoformat(plain)
@@ -165,8 +165,8 @@ _NEAR: Final = 1e-14
 def check_engine(load: Load, change: Change | None = None, *, thinned: int = 1) -> None:
     """Run all checks; each is a function of its own and can be run alone, on an opened engine.
 
-    `change` is left out where nobody but the engine can change its data. Questions over shuffled
-    and missing rows are `thinned`, where every statement costs an engine seconds.
+    `change` is left out if only the engine can change its data. Questions over shuffled and missing
+    rows are `thinned`, where every statement costs an engine seconds.
     """
     with opened(load) as engine:
         for check in CHECKS:
@@ -210,7 +210,7 @@ def check_empty(engine: Engine, thinned: int = 1) -> None:
 
 
 def check_sessions(engine: Engine) -> None:
-    """A session's tables are its own, can be replaced by what reads them, and end with it."""
+    """A session's tables are private to it, can be replaced by what reads them, and end with it."""
     one = view_name("cells", engine.dialect)
     with engine.snapshot() as first, engine.snapshot() as second:
         first.keep("kept", f"SELECT id FROM {one}")
@@ -224,7 +224,7 @@ def check_sessions(engine: Engine) -> None:
 
 
 def _check_loans(engine: Engine) -> None:
-    """A table that is lent comes back as it is, whatever is in it; a second takes its place."""
+    """A table that is lent is returned unchanged, whatever is in it; a second takes its place."""
     texts = ["O'Brien", 'a"b', "back\\slash", "%_$1{}", "👨‍👩‍👧", "", "\n", "\t", "e\u0301", None]
     kinds = {"text": Kind.TEXT, "real": Kind.REAL, "whole": Kind.INTEGER}
     whole = [2**63 - 1, -(2**63), *range(8)]
@@ -281,7 +281,7 @@ CHECKS: Final = (check_values, check_questions, check_sessions, check_failures, 
 
 
 def batched(texts: Iterable[str], size: int) -> Iterator[list[str]]:
-    """Texts in lists of at most so many."""
+    """Texts in lists of at most this length."""
     left = iter(texts)
     while some := list(islice(left, size)):
         yield some
@@ -346,7 +346,7 @@ def _steps(
 def _at_once(
     session: Session, selects: Mapping[str, str], width: int
 ) -> Iterator[tuple[str, list[list[Any]]]]:
-    """The rows of several SELECTs of so many whole numbers, in one statement."""
+    """The rows of several SELECTs of that many whole numbers, in one statement."""
     if selects:
         numbered = enumerate(selects.values())
         parts = [f"SELECT {i} AS which, t.* FROM ({select}) AS t" for i, select in numbered]

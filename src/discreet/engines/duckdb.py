@@ -58,7 +58,7 @@ def drop_scratch(folder: str, lock: int | None) -> None:
 
 
 def _sweep(own: Path) -> None:
-    """Remove the folders that nobody uses any more."""
+    """Remove unused folders."""
     for folder in own.parent.glob(f"{PREFIX}*"):
         with suppress(OSError):
             if folder != own and folder.stat().st_uid == os.getuid():
@@ -71,7 +71,7 @@ def _sweep(own: Path) -> None:
 
 
 def _is_free(file: int) -> bool:
-    """Take a lock if nobody has it."""
+    """Take a lock if it is free."""
     import fcntl  # noqa: PLC0415 - Windows has none
 
     try:
@@ -294,7 +294,7 @@ class DuckDBEngine:
 
     @contextmanager
     def snapshot(self, until: Deadline | None = None) -> Iterator["DuckDBSession"]:
-        """A transaction of its own, whose temporary tables end with it; stopped at `until`."""
+        """A separate transaction, whose temporary tables end with it; stopped at `until`."""
         self._check_here()
         cursor = self._database.cursor()
         try:

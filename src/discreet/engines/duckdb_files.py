@@ -120,7 +120,7 @@ def list_tables(path: Path) -> list[str]:
 
 
 def sniff_delimiter(sample: Path) -> str:
-    """DuckDB's guess of a CSV file's separator; "" if it cannot tell."""
+    """DuckDB's guess of a CSV file's separator; "" if unknown."""
     with suppress(EngineError), connected() as connection:
         asked = f"SELECT Delimiter FROM sniff_csv({DIALECT.text(str(sample))}, all_varchar = true)"
         return str(connection.execute(asked).fetchall()[0][0])
@@ -153,7 +153,7 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def read_database(path: Path, table: str) -> pa.Table:
-    """A table of a DuckDB file, without the columns whose types are none of our kinds."""
+    """A table of a DuckDB file, without the columns of unsupported types."""
     with connected(str(path)) as found:
         types = found.execute(f"DESCRIBE {DIALECT.identifier(table)}").fetchall()
         known = [row[0] for row in types if DUCKDB.kind(str(row[1])) is not None]
@@ -189,7 +189,7 @@ def save(source: Any, path: Path) -> None:
 
 
 def compute(tables: Mapping[str, pa.Table], select: str) -> pa.Table:
-    """The rows of a SELECT over Arrow tables, which stand under these names; nothing else."""
+    """The rows of a SELECT over Arrow tables with these names; nothing else."""
     with scratchpad(enable_external_access="false").cursor() as connection:
         for name, table in tables.items():
             connection.register(name, table)
@@ -198,7 +198,7 @@ def compute(tables: Mapping[str, pa.Table], select: str) -> pa.Table:
 
 @contextmanager
 def connected(path: str = "", **config: int) -> "Iterator[duckdb.DuckDBPyConnection]":
-    """A file to read, a database of one's own, or the scratchpad; EngineError where it fails."""
+    """A file to read, a database of one's own, or the scratchpad; EngineError if it fails."""
     import duckdb  # noqa: PLC0415 - heavy, and not everybody asks questions
 
     try:

@@ -1,6 +1,6 @@
 """Rows on their way in, by way of DuckDB: texts become values, and what is lost is counted.
 
-None of it is for analysts: what is told here is the owner's own data.
+None of it is for analysts: this is the owner's own data.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -32,7 +32,7 @@ class Parts:
 class Session(Protocol):
     """One question's conversation with the data, which does not change meanwhile.
 
-    Every method raises `EngineError`, which quotes no data, where the engine cannot go on or the
+    Every method raises `EngineError`, which quotes no data, if the engine cannot continue or the
     session's time is over.
     """
 
@@ -72,7 +72,7 @@ class WorkerSession(Session, Protocol):
     def map_parts(
         self, select: str, work: Work, columns: str, parts: Sequence[int]
     ) -> Iterator[pa.RecordBatch]:
-        """Run `work` on the rows of each part, which the column `part` tells, in that order.
+        """Run `work` on the rows of each part, given by the column `part`, in that order.
 
         A worker is given whole parts, one after another. `columns` names and types what `work`
         makes, `part` first. All of it is made once, and kept, before any of it is given.

@@ -36,8 +36,8 @@ class IbisEngine(RemoteEngine):
     For another warehouse than DuckDB, make a class of it that says its `types` and `half`.
 
     Edge cases: there is no snapshot over several statements, since ibis has none: each statement
-    bounds people by itself. Nothing is interrupted: time is looked at between statements. Rows are
-    digested before each question, unless a version label stands for them.
+    bounds people separately. Nothing is interrupted: time is looked at between statements. Rows are
+    digested before each question, unless a version label replaces the digest.
     """
 
     half = "CAST(('0x' || substring({h}, {at}, 16)) AS HUGEINT)"
@@ -48,7 +48,7 @@ class IbisEngine(RemoteEngine):
         if dialect is None and connection.name != "duckdb":
             raise InputError(
                 f"{connection.name} by way of ibis has no dialect that was tested",
-                why="our SQL is carried as it is, and its integers have to be those of DuckDB",
+                why="SQL is passed on unchanged, and integers must equal those of DuckDB",
                 fix="write a Dialect, run discreet.engines.check_engine, and pass it to IbisEngine",
             )
         self._connection, self.dialect = connection, dialect or InlineDuckDBDialect()
@@ -72,7 +72,7 @@ class IbisEngine(RemoteEngine):
             return [(str(one[0]), str(one[1])) for one in found]
 
     def locate(self, source: str) -> str:
-        """The quoted name of a table: a name as it is, or as SQL writes it (database.table)."""
+        """The quoted name of a table: a plain name, or as SQL writes it (database.table)."""
         whole = self.dialect.identifier(source)
         parts = ".".join(map(self.dialect.identifier, source.split(".")))
         for form in (whole, parts):
@@ -98,7 +98,7 @@ class IbisEngine(RemoteEngine):
         yield IbisSession(self, until, self.views)
 
     def rows_of(self, statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """The names of columns and the rows of a statement, as it is."""
+        """The names of columns and the rows of an unchanged statement."""
         with _quiet(), self._one_at_a_time:
             cursor = self._connection.raw_sql(statement)
             return [one[0] for one in cursor.description], cursor.fetchall()

@@ -10,7 +10,7 @@ from discreet.sql.writer.dialect import Dialect, stored_name, view_name
 from discreet.sql.writer.stored_view import Physical, render_repeated, render_scan_column
 
 LONGEST_STORED: Final = 1 << 16
-"""Bytes of a stored text; longer ones would take time to fetch whatever is read of them."""
+"""Bytes of a stored text; longer ones would take time to fetch, however little is read of them."""
 
 
 def check_keys(
@@ -77,9 +77,9 @@ def render_digest(
 ) -> str:
     """The SELECT of how many rows a table has, and of two sums that make a digest of them.
 
-    Each row is hashed as values of its kinds, whole and not held to bounds, since people are told
-    apart by what is stored; a sum knows no order. `half` makes 64 bits of the 16 digits of the
-    hash `{h}` that begin at `{at}`.
+    Each row is hashed as values of its kinds, whole and not clamped, since stored values identify
+    people; a sum knows no order. `half` makes 64 bits of the 16 digits of the hash `{h}` that begin
+    at `{at}`.
     """
     shown = ", ".join(
         f"{render_scan_column(name, physical[table.name][name], Type(of.kind), dialect)} "

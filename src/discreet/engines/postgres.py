@@ -68,7 +68,7 @@ _COUNTERS = """
 
 
 class PostgresEngine(RemoteEngine):
-    """Tables of one database, by reference; every session is a connection of its own.
+    """Tables of one database, by reference; every session has its own connection.
 
     Passwords come from where libpq looks for them (PGPASSWORD, ~/.pgpass); an address that holds
     one is refused. Errors of the database are not passed on, since they may quote data.
@@ -88,7 +88,7 @@ class PostgresEngine(RemoteEngine):
         return [(str(name), str(of)) for name, of in found]
 
     def locate(self, source: str) -> str:
-        """The full name of a table: a name as it is, or as SQL writes it (schema.table)."""
+        """The full name of a table: a plain name, or as SQL writes it (schema.table)."""
         with self._connected() as connection:
             return _located(connection, source)
 
@@ -120,9 +120,9 @@ class PostgresEngine(RemoteEngine):
     def stamp(self, name: str) -> str:
         """The counters of the server that move when rows of a table change.
 
-        What has none is another each time: views and row policies, whose rows may come with the
-        clock, foreign tables, and all of a replica. The server publishes counters with a delay of
-        seconds.
+        Relations without one count as changed each time: views and row policies, whose rows may
+        come with the clock, foreign tables, and all of a replica. The server publishes counters
+        with a delay of seconds.
         """
         with self._connected() as connection, _quiet():
             found = connection.execute(_COUNTERS, (self._sources[name],)).fetchone()

@@ -1,9 +1,9 @@
 """Arithmetic of doubles in Postgres, which raises where IEEE 754 gives infinity, NaN or 0.
 
 An error that depends on a value is an answer about a row. So each operation is written as a CASE
-that computes it only where it does not raise, and says what it is elsewhere. CASE computes only
-the branch it takes; AND promises no order, so what may raise stands in a branch of its own.
-Scaling by a power of two is exact, and tells which results do not fit before they are computed.
+that computes it only where it does not raise, and says what it is elsewhere. CASE computes only the
+branch it takes; AND guarantees no order, so what may raise has its own branch. Scaling by a power
+of two is exact, and shows which results do not fit before they are computed.
 """
 
 import re
@@ -50,8 +50,8 @@ def scaled(text: str, start: float, factor: float) -> str | None:
 def _with_constant(function: Function, x: str, y: float) -> str:
     """An operation with a constant: the doubles on which it raises begin at a known size.
 
-    A sum with less than half a step of the largest double always fits. A product or quotient
-    that is no less than x can be infinite, another one 0.
+    A sum with less than half a step of the largest double always fits. A product or quotient that
+    is at least x can be infinite, another one 0.
     """
     sign, text = function.value, double(y)
     if function in {Function.ADD, Function.SUBTRACT}:
@@ -172,9 +172,9 @@ _RULES: Final[dict[Function, Callable[..., str]]] = {
 def out_of_reach(digits: str, exponent: str) -> str:
     """For decimal digits with an exponent: 1 if infinite, 0 if 0, else NULL.
 
-    The first digit that is not 0 stands at a power of ten. Near the ends of the doubles the digits
-    decide, compared as texts with those of the ends: half of the least double, and half a step
-    above the largest.
+    The first nonzero digit is at a power of ten. Near the ends of the doubles the digits decide,
+    compared as texts with those of the ends: half of the least double, and half a step above the
+    largest.
     """
     whole = f"split_part({digits}, '.', 1)"
     every = f"replace({digits}, '.', '')"

@@ -1,4 +1,4 @@
-"""How Postgres writes things, without functions or tables of its own: a reader may create none.
+"""The Postgres dialect, without user-defined functions or tables: a reader may create none.
 
 Facts it rests on, each checked by the tests: CASE computes only the branch it takes; LEAST and
 GREATEST pass over NULL; arrays of NULL are equal; SUM of 64-bit integers is a NUMERIC, which does

@@ -38,15 +38,15 @@ _LISTS: Final = ("names", "nulls", "true", "false")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reading:
-    """How a file without types is read; what is None is found out, and asked about if in doubt.
+    """How a file without types is read; None is detected, and asked about if in doubt.
 
-    `skip_lines` stand above the names of columns. `dates` has a format (%d/%m/%Y), or several
-    (%Y-%m-%d|%d/%m/%Y), for each column whose dates are not written 2024-12-31;
-    `day_first` settles 03/04/2024. `nulls` are words for NULL in every column. `true` and `false`
-    are words beside yes/no, true/false, t/f, y/n and 1/0. `unreadable` is "null" where values that
-    cannot be read become NULL, and lines with too few or too many fields are left out. `blanks` is
-    "keep" where blanks around the values of a delimited file or a sheet belong to them; those
-    around what names the person of a row always do.
+    `skip_lines` are above the names of columns. `dates` has a format (%d/%m/%Y), or several
+    (%Y-%m-%d|%d/%m/%Y), for each column whose dates are not written 2024-12-31; `day_first` settles
+    03/04/2024. `nulls` are words for NULL in every column. `true` and `false` are further words
+    like yes/no, true/false, t/f, y/n and 1/0. `unreadable` is "null" where values that cannot be
+    read become NULL, and lines with too few or too many fields are left out. `blanks` is "keep"
+    where blanks around the values of a delimited file or a sheet belong to them; those around what
+    names the person of a row always do.
 
     Example:
         >>> Reading(delimiter=";", decimal=",", nulls=["NA"]).to_dict()

@@ -88,7 +88,7 @@ class RemoteEngine(ABC):
             check_keys(schema, self._physical, lambda one: bool(session.numbers(one)), self.dialect)
 
     def _render_views(self) -> dict[str, str]:
-        """The SELECT of each table as it is stored, then of each as it is asked about."""
+        """The SELECT of each stored table, then of each table as questions see it."""
         found = {
             stored_name(n, self.dialect): f"SELECT * FROM {p}" for n, p in self._sources.items()
         }
@@ -110,7 +110,7 @@ class RemoteEngine(ABC):
     def digest(self, name: str) -> str:
         """A digest of the rows of a table as they are read, in whatever order: 128 bits.
 
-        It tells nobody how many rows there are.
+        It does not reveal how many rows there are.
         """
         table = self._schema.tables[name]
         with self.snapshot() as session:
@@ -162,8 +162,7 @@ class InlineSession(ABC):
     def whole(self, select: str) -> str:
         """A SELECT with the parts of WITH that it needs.
 
-        What is read once is taken apart by the planner, and columns that nobody reads are not
-        computed.
+        The planner inlines what is read once, and does not compute unused columns.
         """
         text = self._renamed(select)
         needed, words = [], set(_WORD.findall(text))
@@ -200,7 +199,7 @@ def lost(server: str) -> ServiceError:
 
 
 def without_secret(address: str, *, secret: bool, fix: str) -> str:
-    """An address that may be kept and shown; InputError where it holds a secret."""
+    """An address that may be kept and shown; InputError if it holds a secret."""
     if secret:
         raise InputError(
             "the address of a server holds a password or a token",
@@ -218,7 +217,7 @@ _SCHEMES |= {"ibis": "ibis"}
 class RemoteTable:
     """A table on a server: the address without secrets, and its full name there.
 
-    `session` is an open one to use, where it was given in place of an address.
+    `session` is an open one to use, if given in place of an address.
     """
 
     address: str

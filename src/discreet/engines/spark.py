@@ -51,7 +51,7 @@ _GONE = (
 
 
 class SparkEngine(RemoteEngine):
-    """Tables of one Spark, by reference; every session has views and settings of its own.
+    """Tables of one Spark, by reference; every session has its own views and settings.
 
     A token comes from SPARK_CONNECT_AUTHENTICATE_TOKEN; an address that holds one is refused.
     Errors of the engine are not passed on, since they may quote data.
@@ -72,7 +72,7 @@ class SparkEngine(RemoteEngine):
             return list(self._session().table(source).dtypes)
 
     def locate(self, source: str) -> str:
-        """The name of a table as it is, or as SQL writes it (database.table)."""
+        """The plain name of a table, or as SQL writes it (database.table)."""
         session = self._session()
         with _quiet():
             home = self.dialect.identifier(session.catalog.currentDatabase())
@@ -104,7 +104,7 @@ class SparkEngine(RemoteEngine):
                 asked.forget()
 
     def _session(self) -> Any:
-        """A new session, with settings of its own."""
+        """A new session with its own settings."""
         logging.getLogger("SQLQueryContextLogger").disabled = True  # errors may quote data
         with _quiet():
             session = self._base().newSession()
@@ -127,7 +127,7 @@ class SparkEngine(RemoteEngine):
         return self._given
 
     def check_readable(self, table: Table | PublicTable) -> None:
-        """Refuse texts that are no UTF-8 or would take time to fetch."""
+        """Refuse texts that are not UTF-8 or would take time to fetch."""
         texts = [n for n, t in self._physical[table.name].items() if SPARK.kind(t) is Kind.TEXT]
         odd = " OR ".join(f"NOT is_valid_utf8({self.dialect.identifier(n)})" for n in texts)
         with self.snapshot() as session:
@@ -249,7 +249,7 @@ _TYPES = {
     "large_string": ARROW[Kind.TEXT],
     "timestamp[us, tz=UTC]": ARROW[Kind.TIMESTAMP],
 }
-"""What Spark gives for some kinds, and what it is then."""
+"""The types that Spark returns for some kinds, and their conversions."""
 
 _VIEW = re.compile(r"\b(?:stored|data)_[0-9a-f]{32}\b")
 _SQL_NAME = re.compile(r"((\w+|`(?:[^`]|``)+`)\.){0,2}(\w+|`(?:[^`]|``)+`)")

@@ -1,7 +1,7 @@
 """The columns of a source by their types alone, the types that engines store, and texts as values.
 
 No value is looked at. Each type is read as one of our six kinds without failing. Texts that are
-numbers, dates and timestamps are told by regular expressions that all engines know.
+numbers, dates and timestamps are recognised by regular expressions that all engines support.
 """
 
 import re
@@ -37,7 +37,7 @@ GRAMMAR: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ColumnDescription:
-    """One column: its stored type and the kind it is read as, None where it cannot be read."""
+    """One column: its stored type and the kind it is read as, None if it cannot be read."""
 
     name: str
     stored: str

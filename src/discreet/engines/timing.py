@@ -1,7 +1,7 @@
 """When computing stops, and at which moments what came of it may be known.
 
-An engine's statements are interrupted at their `Deadline`. A server tells the end of a computation
-at one of the moments of its `ReleaseSchedule`, which no data moves.
+An engine's statements are interrupted at their `Deadline`. A server reveals the end of a
+computation at one of the moments of its `ReleaseSchedule`, which do not depend on data.
 """
 
 import math
@@ -32,7 +32,7 @@ class Deadline:
         self._told.set()
 
     def wait(self, seconds: float) -> float | None:
-        """Wait so long or until it is cancelled; when that was, None where it was not."""
+        """Wait so long or until it is cancelled; when that was, None if it was not."""
         return self.cancelled if self._told.wait(seconds) else None
 
 
@@ -47,7 +47,7 @@ _LOOK = 0.5
 def stopping(interrupt: Callable[[], object], until: Deadline | None) -> Iterator[None]:
     """Interrupt what runs from a moment of the monotonic clock on, again and again.
 
-    Why: an interrupt that comes while a statement is about to begin is forgotten by it.
+    Why: a statement that is about to begin forgets an interrupt.
     """
     if until is None:
         yield
@@ -111,7 +111,7 @@ class ReleaseSchedule:
         still being computed or not. Without steps nothing waits and nothing is stopped.
 
     `turn` is entered to compute what takes some seconds by its public bound, and left after the
-    last wait: whoever waits for the next turn would see the end of a computation otherwise.
+    last wait: otherwise a caller waiting for the next turn would see the end of a computation.
     `settle` is called before an answer is stored. `engine` is entered while data is read; what
     waits there waits within its steps.
     """

@@ -23,7 +23,7 @@ __all__ = ["AGAINST", "PLAYS", "Against", "Outcome", "Play", "Setting", "play", 
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """An attack, told, and how it is run: in a setting, with people of some sizes."""
+    """The story of an attack, and how it is run: in a setting, with people of some sizes."""
 
     story: Story
     run: Callable[..., Outcome]

@@ -1,8 +1,8 @@
 """Plays that are small enough to be watched: a closed list of sizes, one run at a time, each kept.
 
-Whoever is not known may ask for these, so nothing here is open-ended: so many promises, efforts and
-populations, and no others. The people of a population come from its number; the noise of private
-answers is fresh when a run is made. A run that was made is told again as it was.
+Anonymous visitors may ask for these, so nothing here is open-ended: a fixed list of promises,
+efforts and populations. The people of a population come from its number; the noise of private
+answers is fresh when a run is made. A finished run is returned again unchanged.
 """
 
 import threading
@@ -23,7 +23,7 @@ POPULATIONS = 5
 
 
 class Bench:
-    """Makes runs one at a time and keeps them; there are only so many that can be asked for.
+    """Makes runs one at a time and keeps them; their number is limited.
 
     Example:
         >>> Bench().run("differencing", "raw")[0].success
@@ -46,8 +46,8 @@ class Bench:
     ) -> tuple[Outcome, Learnt | None]:
         """The outcome of a run, made `within` a context; ServiceError while another is made.
 
-        Beside private answers stands what an analyst learns for the same promise.
-        Nobody waits here: whoever waits would hold a thread that answers questions.
+        With private answers it shows what an analyst learns for the same promise. Nobody waits
+        here: a waiting visitor would hold a thread that answers questions.
         """
         one, promise = find(name), positive(epsilon, "epsilon")
         efforts, sizes = one.story.efforts, one.story.sizes

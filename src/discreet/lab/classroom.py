@@ -25,7 +25,7 @@ MOST = 2000
 """Pupils in the largest class."""
 
 BEFORE = 10
-"""Of a hundred pupils, so many are held for a yes before they answer."""
+"""The number of a hundred pupils believed to be a yes before they answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class FirstReport:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """Estimates beside the truth, of which 95 of 100 intervals hold it, and one report to see."""
+    """Estimates and the truth, which 95 of 100 intervals contain, and one report to see."""
 
     rows: tuple[PollRow, ...]
     report_bytes: int

@@ -28,7 +28,7 @@ REACH = 30
 """Answers that are drawn on either side of the truth; the rest is summed up."""
 
 ALARMS = 10
-"""Of a hundred people who are not in the data, so many does the attacker take for being in it."""
+"""The number of a hundred people outside the data whom the attacker believes to be in it."""
 
 POINTS = 101
 
@@ -39,10 +39,10 @@ class Curves:
 
     A slider stops at `stops`. `answers` are counted from the true count without the person;
     `without` and `joined` say how probable each is. An attacker who says "in" from `answers[i]` on
-    has `alarms[i]` and `misses[i]`. `floor` are pairs of false alarms and the misses below which
-    nobody gets: the boundary of the guarantee, with the corners that it has at the answers. 95 of
-    100 answers are within `half_width`. Attackers who raise `of_strangers` false alarms in a
-    hundred find `of_people` in a hundred at most, rounded up; `reading` is the guarantee in words.
+    has `alarms[i]` and `misses[i]`. `floor` are pairs of false alarms and the least possible
+    misses: the boundary of the guarantee, with the corners that it has at the answers. 95 of 100
+    answers are within `half_width`. Attackers who raise `of_strangers` false alarms in a hundred
+    find at most `of_people` in a hundred, rounded up; `reading` is a sentence about the guarantee.
     """
 
     noise: Noise

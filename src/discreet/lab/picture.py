@@ -1,4 +1,4 @@
-"""A picture of outcomes: how far the attacker came, beside a baseline and a bound."""
+"""A picture of outcomes: the attacker's success, with a baseline and a bound."""
 
 from collections.abc import Mapping
 from html import escape

@@ -32,11 +32,11 @@ MOST = 14
 """Qubits whose 2^n amplitudes are listed."""
 
 LARGEST = 50
-"""Above this epsilon, some answers are less probable than floats tell from never."""
+"""Above this epsilon, floats cannot distinguish some answers' probabilities from 0."""
 
 
 def product_state(ones: Sequence[float], phases: Sequence[float] | None = None) -> State:
-    """Qubits side by side: `ones[i]` is how probable a 1 is of qubit i, measured by itself.
+    """Qubits side by side: `ones[i]` is the probability of a 1 for qubit i, measured alone.
 
     Example:
         >>> product_state([0, 0.5]).real.round(3).tolist()
@@ -57,7 +57,7 @@ def product_state(ones: Sequence[float], phases: Sequence[float] | None = None) 
 
 @dataclass(frozen=True)
 class NoisyWeight:
-    """Measures how many of n qubits are 1, with two-sided geometric noise, held to 0..n.
+    """Measures how many of n qubits are 1, with two-sided geometric noise, clamped to 0..n.
 
     Guarantee: epsilon-DP on product states that differ in one qubit.
     Gentleness: at most `most_damage` to any product state, whatever answer is seen; some product

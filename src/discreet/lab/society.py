@@ -41,7 +41,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class TownRelease:
-    """A town as it is and as it is published, block by block.
+    """A town and its published version, block by block.
 
     Of 100 coins handed out by published heads `misplaced` land in the wrong block; `found` of 100
     people are pointed at, at most. `frontier` are all choices that there are: epsilon, the same

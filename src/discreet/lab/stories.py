@@ -21,7 +21,7 @@ from discreet.privacy import ZCDP
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One attack told to somebody who has never heard of it.
+    """One attack explained to somebody who has never heard of it.
 
     `summary` is the attack in a line, `success` what is measured. It meets `raw` answers (those of
     somebody who does nothing about it), a classical defence (`rounded`) and a `private` system;

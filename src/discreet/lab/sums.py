@@ -113,7 +113,7 @@ def averaging(setting: Setting, wards: int = WARDS) -> Outcome:
 
 
 def refusals(setting: Setting, wards: int = WARDS) -> Outcome:
-    """An auditor who refuses what would tell too much."""
+    """An auditor who refuses what would reveal too much."""
     secret = setting.draws(91).bits(wards, AUDITED)
     attack = Refusals(secret, setting.pure)
     auditor: WardSums = QueryAuditor(secret)
@@ -197,7 +197,7 @@ def _noisy(setting: Setting, questions: int = 1) -> Noisy:
 
 
 def _curated_numbers(epsilon: Fraction, count: int, runs: int, questions: int) -> Reals:
-    """A curator over wards of one person each, whose number is `count`, asked so many questions.
+    """A curator over `count` wards of one person each, asked that many questions.
 
     They are worded differently, or all would get the answer of the first; one budget pays for all.
     """

@@ -1,4 +1,4 @@
-"""The local model: reports that nobody has to be trusted with.
+"""The local model: reports that need no trusted receiver.
 
 A protocol is a frozen object of public parameters. Its reporter runs on a person's device and its
 aggregator on any server (`LocalHashing` is OLH, `UnaryEncoding` OUE, `KRandomizedResponse` GRR):

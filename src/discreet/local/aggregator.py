@@ -21,8 +21,8 @@ class Aggregator:
     """The sums of reports, and how many were refused.
 
     Aggregators of one protocol merge, and the result does not depend on what was added where or
-    when. A frame that comes twice counts once: that undoes retries, and not a device that lies
-    about its name; whoever runs many devices has many votes.
+    when. A frame that arrives twice counts once: that handles retries, but not a device that lies
+    about its name. Whoever runs many devices has many votes.
 
     Example:
         >>> from discreet.local import KRandomizedResponse

@@ -36,7 +36,7 @@ _MOST_VALUES: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """A protocol under a name, until a date, for so many reports at most; all of it is public.
+    """A protocol with a name, an end date and a largest number of reports; all of it is public.
 
     `values` are those that a sketch or RAPPOR is asked about, for their reports name none.
     """
@@ -66,7 +66,7 @@ class Campaign:
         whole(self.most_reports, "most_reports", at_least=1)
 
     def _check_values(self) -> None:
-        """Refuse a list where the protocol has its own, and none where it needs one."""
+        """Refuse a list if the protocol has its own, and a missing one if it needs one."""
         object.__setattr__(self, "values", tuple(self.values))
         listed, kind = self.values, type(self.protocol).__name__
         if self.protocol.is_self_contained is bool(listed):
@@ -122,11 +122,11 @@ class ReportLog:
     """The reports of one campaign: a file that is only ever appended to, and their sums.
 
     Guarantee:
-        What `add` has returned for is on disk. Several processes may add at a time: each reads
-        what the others have added before it adds its own, so a frame counts once whoever it came
-        to. A record at the end that a crash cut short was never confirmed, and is dropped; one
-        that was changed later, with others behind it, is not: nothing is added or read until
-        somebody has looked. Only what counts is kept, so nobody can fill the disk with the rest.
+        What `add` has returned for is on disk. Several processes may add at a time: each reads what
+        the others have added before it adds its own, so a frame counts once whoever it came to. A
+        record at the end that a crash cut short was never confirmed, and is dropped; one that was
+        changed later, with others behind it, is not: nothing is added or read until an owner has
+        looked. Only valid frames are kept, so nobody can fill the disk with others.
 
     Nothing here is secret: a report is private before it leaves its device, so whoever steals the
     file learns what the campaign's guarantee allows.

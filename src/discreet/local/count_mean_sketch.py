@@ -1,4 +1,4 @@
-"""Count-mean sketches: frequencies of texts from a domain that nobody has listed."""
+"""Count-mean sketches: frequencies of texts from an unlisted domain."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ _FAMILY = "discreet.local.sketch"
 class Sketch(protocol.LocalProtocol):
     """One of `hashes` public functions, drawn at random, maps the value to one of `columns`.
 
-    Which function was drawn does not depend on the value and is told openly; the column is reported
+    Which function was drawn does not depend on the value and is public; the column is reported
     privately. Values are texts, bytes or ints, and `estimate(values)` looks up those it is given.
 
     The variance of a count c of n is that of the columns' reports, times (m/(m-1))^2, and that of

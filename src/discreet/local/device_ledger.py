@@ -1,4 +1,4 @@
-"""A device's ledger for life: what it has ever told, and what that is worth."""
+"""A device's ledger for life: what it has ever reported, and its privacy cost."""
 
 import base64
 import fcntl
@@ -37,13 +37,12 @@ class DeviceLedger:
         about the same value is not hidden: a memory keeps answers from adding up, and shows when
         they change.
     Why:
-        An answer and its charge are one line, on disk before the answer leaves. A crash before
-        that has told nobody anything; a line that a crash cut short is dropped for the same
-        reason. A line that was changed is refused, by a chain of digests. A child after a fork
-        tells nothing new.
+        An answer and its charge are one line, on disk before the answer leaves. A crash before that
+        has revealed nothing; a line that a crash cut short is dropped for the same reason. A line
+        that was changed is refused, by a chain of digests. A child after a fork tells nothing new.
     Edge cases:
-        The limit may be lowered when the file is opened, and never raised. Whoever restores an
-        old copy of the file makes the device forget; only the device's owner can see to that.
+        The limit may be lowered when the file is opened, and never raised. Restoring an old copy of
+        the file makes the device forget; only the device's owner can see to that.
 
     Example:
         >>> import tempfile
@@ -90,7 +89,7 @@ class DeviceLedger:
 
     @property
     def spent(self) -> Fraction:
-        """All that was ever told."""
+        """All answers ever drawn."""
         return self._spent
 
     @property
@@ -226,7 +225,7 @@ def _is_begun(data: bytes) -> bool:
 def _changed() -> LedgerError:
     return LedgerError(
         "this device's ledger was changed",
-        why="what was told can no longer be believed, so nothing more is told",
+        why="its record can no longer be trusted, so the device reports nothing more",
         fix="restore the file as it was",
     )
 

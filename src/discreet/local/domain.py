@@ -50,7 +50,7 @@ class ValueDomain:
         return ValueDomain(_size(whole(given, "domain", at_least=2)))
 
     def numbers(self, values: Any) -> NDArray[np.int64]:
-        """Each value's number; anything else is refused in words that do not quote it."""
+        """Each value's number; anything else is refused by an error that does not quote it."""
         if self.labels is not None:
             if hasattr(values, "__array__"):
                 values = np.asarray(values).tolist()
@@ -67,7 +67,7 @@ class ValueDomain:
         raise InputError(
             "a value is not in the domain",
             why="the domain is public and nothing outside it can be reported",
-            fix="put one value into the domain that stands for everything else",
+            fix="add one value to the domain for everything else",
         )
 
     def _place(self, value: object) -> int:

@@ -45,7 +45,7 @@ class Modulus:
         ):
             raise InputError(
                 "a modulus without a proof",
-                why="it could make a reply tell more than one bit",
+                why="it could make a reply reveal more than one bit",
                 fix="take part only with a server that proves its modulus",
             )
 
@@ -78,19 +78,19 @@ def encrypt(bit: int, n: Any, seed: bytes) -> Any:
 
 
 def unit(n: Any, seed: bytes) -> Any:
-    """A number modulo n that a seed names, uniform but for 2^-128."""
+    """A number modulo n that a seed determines, uniform up to 2^-128."""
     size = (n.bit_length() + 7) // 8 + _SPARE
     return gmpy2.mpz(int.from_bytes(hashlib.shake_256(seed).digest(size), "little")) % n
 
 
 def check_elements(elements: Sequence[int], n: Any) -> None:
-    """Refuse what is no element of Jacobi symbol 1."""
+    """Refuse anything that is not an element of Jacobi symbol 1."""
     if not all(
         isinstance(one, int) and 0 < one < n and gmpy2.jacobi(one, n) == 1 for one in elements
     ):
         raise InputError(
             "a number that is no ciphertext",
-            why="its Jacobi symbol is not 1, so it could tell more than its bit",
+            why="its Jacobi symbol is not 1, so it could reveal more than its bit",
             fix="end the session",
         )
 
@@ -99,7 +99,7 @@ class Span:
     """Products of given elements with squares: the sums of their bits.
 
     Products of six elements at a time are tabulated. That of none is n + 1, which is 1 but as long
-    as the others: how long a product takes must not tell which elements are in it.
+    as the others: the time of a product must not reveal which elements are in it.
     """
 
     def __init__(self, elements: Sequence[Any], n: Any) -> None:

@@ -24,7 +24,7 @@ _KEPT: Final = 256
 """Prefixes that are extended at each length."""
 
 _CHECKING: Final = Fraction(1, 4)
-"""The share of people who report about whole texts, to count what the others found."""
+"""The share of people who report about whole texts, to count the texts found."""
 
 
 @stored_as("heavy-hitters/1")
@@ -33,7 +33,7 @@ class HeavyHitters(LocalProtocol):
     """Report a hash of the first t bytes of a text, for a random t; or of all of it, one in four.
 
     Guarantee:
-        epsilon: t is drawn without looking at the text and told; the hash is reported by
+        epsilon: t is drawn without looking at the text and is public; the hash is reported by
         `LocalHashing`. Neighbours: the text is changed to any other.
 
     The server extends the most frequent prefixes by every byte, length by length, and counts what
@@ -146,7 +146,7 @@ class HeavyHitters(LocalProtocol):
         return np.stack(said, axis=1).astype(np.int64)
 
     def _hashes(self, codes: NDArray[np.uint8], level: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The bucket of everybody's prefix; one text may stand for all."""
+        """The bucket of everybody's prefix; one text may represent all."""
         words, keys = codes.astype(np.uint64), self._keys()
         hashes = np.empty(len(level), dtype=np.int64)
         for one in range(self.length + 1):

@@ -19,7 +19,7 @@ from discreet.local.reports import Octets
 from discreet.mechanisms.mechanism import Law, Pair
 
 GRID: Final = 1 << 16
-"""Values are rounded to so many steps between their bounds, before anything random happens."""
+"""Values are rounded to this many steps between their bounds, before anything random happens."""
 
 HYBRID_FROM: Final = Fraction(61, 100)
 """The epsilon above which the window is worth mixing in (Wang and others 2019, epsilon*)."""
@@ -37,7 +37,7 @@ class MeanProtocol(protocol.LocalProtocol):
 
     grid: ClassVar[int] = GRID
     kinds: ClassVar[int] = 1
-    """How many kinds of report there are; the kind is told openly."""
+    """How many kinds of report there are; the kind is public."""
 
     lower: Fraction = field(default=Fraction(-1))
     upper: Fraction = field(default=Fraction(1))
@@ -136,8 +136,8 @@ class Mean1Bit(MeanProtocol):
     """One bit: 1 with probability lie + (truth - lie) * (value's place between the bounds).
 
     Guarantee:
-        epsilon: the value is rounded at random to an end, and which end is told by
-        `RandomizedResponse`. Neighbours: the value is changed to any other.
+        epsilon: the value is rounded at random to an end, and `RandomizedResponse` reports which.
+        Neighbours: the value is changed to any other.
 
     On [-1, 1] this is the protocol of Duchi, Jordan and Wainwright (2018) in one dimension; on
     [0, m] that of Ding, Kulkarni and Yekhanin (2017). Best where epsilon is below 0.61. With a
@@ -289,7 +289,7 @@ class HybridMean(MeanProtocol):
     """`PiecewiseMean` with probability 1 - e^(-epsilon/2), else `Mean1Bit`; below 0.61 only that.
 
     Guarantee:
-        epsilon: which of the two was used does not depend on the value, and is told.
+        epsilon: which of the two was used does not depend on the value, and is reported.
         Neighbours: the value is changed to any other.
 
     Its variance does not depend on the value, so that the worst one is better than either's.

@@ -1,4 +1,4 @@
-"""Popular values, passwords say: found without learning anybody's, whatever devices do.
+"""Popular values, passwords say: found without learning anybody's value, whatever devices do.
 
 A device's value is hashed to a few bits v. The server draws a secret vector r for the device and
 learns one bit, <v, r> + e modulo 2, where e is a flip that neither of them knows or chooses:
@@ -16,14 +16,13 @@ Trust:
     else (perfectly, but for 2^-80 that the modulus proof fails, in the random-oracle model), and
     which flip the device chose it does not know. A server that cheats in a table is noticed with
     probability 63/64 by each device it cheats; if it is not, it learns one bit without noise, and
-    never more than one bit.
-    *The server's count* is protected from devices: a device learns nothing about r or the flips if
-    deciding quadratic residuosity modulo N is hard (a computational assumption). By its proof its
-    product is of encryptions, flips and a square, so it votes for some v. The most it can take
-    from a value's count is `largest_subtraction` of a vote; that is computed, for all ways to
-    combine flips. It can add more than a vote, at most 1/(1 - 2 flip): an attacker with many
-    devices can have an unpopular value listed.
-    Devices that end a session early have learned nothing by then, and count for nothing.
+    never more than one bit. *The server's count* is protected from devices: a device learns nothing
+    about r or the flips if deciding quadratic residuosity modulo N is hard (a computational
+    assumption). By its proof its product is of encryptions, flips and a square, so it votes for
+    some v. The most it can take from a value's count is `largest_subtraction` of a vote; that is
+    computed, for all ways to combine flips. It can add more than a vote, at most 1/(1 - 2 flip): an
+    attacker with many devices can have an unpopular value listed. Devices that end a session early
+    have learned nothing by then, and are not counted.
 
 *Argued, not proven here*: the two parties are analysed one session at a time, and hashes as random
 oracles. No claim is made that this is the protocol of any paper; the idea of the secret vector is

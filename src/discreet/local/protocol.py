@@ -139,7 +139,7 @@ class LocalProtocol(ABC):
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """The public parameters, for whoever wants to report."""
+        """The public parameters, for reporters."""
         facts = {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
         return {"protocol": self.kind, **facts}
 
@@ -182,7 +182,7 @@ class LocalProtocol(ABC):
         return (Pair(0, 1),)
 
     def law(self, value: Any) -> Law | None:
-        """The exact law of a report's code, where it is small."""
+        """The exact law of a report's code, if it is small."""
         return None
 
     @property
@@ -273,7 +273,7 @@ def octets_for(largest: int) -> int:
 
 
 def count_into(sums: Statistic, places: NDArray[Any], weight: int = 1) -> None:
-    """Add `weight` at each place, as often as it is named; cheap for few places and for many."""
+    """Add `weight` at each place, each time it is named; cheap for few places and for many."""
     if len(places) < sums.size // 8:
         np.add.at(sums, places, weight)
     else:

@@ -54,7 +54,7 @@ class DecodedValues:
         return found.append_column("p_value", pa.array(self.p_values))
 
     def significant(self, level: Real = 0.05) -> list[Any]:
-        """Candidates that somebody holds, with at most this chance that one of them is not."""
+        """Candidates that somebody holds; with at most this probability one of them is wrong."""
         share = float(rational(level, "level")) / max(1, len(self.values))
         return [one for one, p in zip(self.values, self.p_values, strict=True) if p <= share]
 

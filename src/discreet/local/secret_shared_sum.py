@@ -26,7 +26,7 @@ _CHECKED, _SETTLED = -1, -2
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One server's half of a number and of its proof: random by itself.
+    """One server's half of a number and of its proof: random on its own.
 
     `bits` of the number; masks of both factors at 0; the product at 0 and beyond the bits; a random
     product of two numbers, to multiply with.
@@ -56,7 +56,7 @@ class SecretSharedSum:
         nothing. The sum is as noisy as if there were two of them. Both servers together see
         everything. *Secret sharing without the noise is not differentially private.*
     Neighbours:
-        One person is added or removed. Who takes part is seen by both servers.
+        One person is added or removed. Both servers see who takes part.
     Why (the proof, Corrigan-Gibbs and Boneh 2017):
         f and g are the polynomials through the bits x_i and x_i - 1 at 1, ..., bits, with random
         values at 0; their product h is 0 at all of these if and only if all x_i are 0 or 1. The
@@ -65,7 +65,7 @@ class SecretSharedSum:
         keeps a device from making up for it by a false triple.
     Edge cases:
         A server answers about a share once, and at no point where its polynomials are known: two
-        answers would tell their difference. Shares of another size, or seen before, are refused.
+        answers would reveal their difference. Shares of another size, or seen before, are refused.
         A total is drawn once, and nothing is added after it. Sums are read as signed numbers, so
         noise below 0 does not wrap to a large one.
 
@@ -214,7 +214,7 @@ def exchange(servers: Sequence[SumServer], shares: Sequence[Share]) -> bool:
 def _out_of_turn() -> InputError:
     return InputError(
         "a message out of turn",
-        why="two answers about a share would tell what it hides",
+        why="two answers about a share would reveal what it hides",
         fix="send every message once, in order, before the total",
     )
 

@@ -20,18 +20,18 @@ class Shuffle:
     """Forward reports in batches of `batch`, in a random order, without the names of their frames.
 
     Guarantee:
-        Whoever sees forwarded batches alone: `privacy.Shuffled` of the protocol's epsilon and
+        An observer of forwarded batches alone: `privacy.Shuffled` of the protocol's epsilon and
         `batch` people, by the clones bound of 2021; of k-ary randomized response the tighter
         `privacy.ShuffledRandomizedResponse`. The shuffler itself sees single reports, and has the
-        local guarantee. It must not work together with who reads the batches.
+        local guarantee. It must not collude with the readers of the batches.
     Neighbours:
         One person's value is changed; all of a batch report.
     Edge cases:
         Refused where epsilon > ln(batch/(16 ln(2/delta))): the theorem says nothing there. Fewer
         reports than a batch are not forwarded; a frame that is in it twice is one. Malformed
-        reports are: they are somebody's, too, and the aggregator counts them. An adversary
-        who sends reports of their own makes the crowd smaller by as many: state `batch` as the
-        number of honest ones.
+        reports are: they belong to people, too, and the aggregator counts them. An adversary who
+        sends reports of their own makes the crowd smaller by as many: state `batch` as the number
+        of honest ones.
 
     Example:
         >>> from discreet.local import HadamardResponse

@@ -28,7 +28,7 @@ def count_bits(rows: Octets, sums: Statistic) -> None:
 
 
 def has_only(bitmaps: Octets, bits: int) -> NDArray[np.bool_]:
-    """Whether no bit is set beyond so many."""
+    """Whether no bit is set beyond that many."""
     return np.asarray(bitmaps[:, -1] < 1 << (8 - -bits % 8))
 
 

@@ -27,7 +27,7 @@ from discreet.rationals import whole
 
 _POINTS = 1 << 15
 _UNIT = 1 << 20
-"""Coordinates of directions are summed up in so many steps."""
+"""Coordinates of directions are summed in this many steps."""
 
 
 @stored_as("unit-vector-mean/1")

@@ -20,7 +20,7 @@ _LISTED = 512
 """Sensitivity and half-width, in steps, up to which the output law is written down."""
 
 _RARE = Fraction(1, 1000)
-"""The probability of noise beyond all bins but the outermost, where bins stand for the law."""
+"""The probability of noise beyond all bins except the outermost, if bins represent the law."""
 
 SEEN = 8
 """How many numbers of a vector an audit looks at: the first, and as many of the last, where a
@@ -86,14 +86,14 @@ class Additive(Mechanism):
         return total(ratios)
 
     def draw(self, value: Any, runs: int) -> Any:
-        """Release `value` so many times, one row each: what an audit sees."""
+        """Release `value` that many times, one row each: what an audit sees."""
         steps = self.grid.index(value)
         shape = () if isinstance(steps, int) else steps.shape
         return self._answer(steps, (runs, *shape))
 
     @property
     def claim(self) -> Claim:
-        """The two values that one person can move furthest apart, seen through the release."""
+        """The two values that one person can move furthest apart, as the release rounds them."""
         name = type(self).__name__
         numbers = all(np.ndim(pair.left) == 0 for pair in self._pairs())
         small = self.steps <= _LISTED and self._half_width(Fraction(1, 10**9)) <= _LISTED
@@ -102,7 +102,7 @@ class Additive(Mechanism):
         return Claim(name, self.guarantee, self._pairs(), self.draw_seen, law, seen, views)
 
     def draw_seen(self, value: Any, runs: int) -> Any:
-        """The same of the first and last numbers alone; every number has noise of its own."""
+        """The same of the first and last numbers alone; every number has independent noise."""
         return self.draw(seen(value, value), runs)
 
     @property
@@ -152,7 +152,7 @@ class Additive(Mechanism):
     def _pairs(self) -> tuple[Pair, ...]:
         """Inputs on which one person weighs most: one number moved as far as allowed, or all.
 
-        On both sides of 0, which a sign forgotten on the way tells apart.
+        On both sides of 0, to detect a forgotten sign.
         """
         most = self.sensitivity
         if self.grid.integers:
@@ -172,7 +172,7 @@ class Additive(Mechanism):
         return [most - others * little] + [little] * others
 
     def _moved(self, distances: list[Fraction]) -> Pair:
-        """Numbers so far apart, placed where the grid takes them as far apart as it can."""
+        """Numbers at that distance, placed where rounding to the grid separates them most."""
         starts = [_start(distance, self.grid.step) for distance in distances]
         ends = [start + distance for start, distance in zip(starts, distances, strict=True)]
         return Pair(self._whole(starts), self._whole(ends))
@@ -200,7 +200,7 @@ def _start(distance: Fraction, step: Fraction) -> Fraction:
 
 
 def seen(value: Any, answer: Any) -> Any:
-    """The first and last numbers of a vector; one number as it is."""
+    """The first and last numbers of a vector; a single number is returned as such."""
     del value
     if np.ndim(answer) == 0 or len(answer) <= SEEN:
         return answer

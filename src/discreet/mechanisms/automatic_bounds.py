@@ -1,4 +1,4 @@
-"""A private choice of clamping bounds, for sums and means of values whose range nobody knows."""
+"""A private choice of clamping bounds, for sums and means of values with an unknown range."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -143,7 +143,7 @@ class AutomaticBounds(RowMechanism):
         return Claim("AutomaticBounds", self.guarantee, pairs, self._draw, law)
 
     def _law(self, values: Any) -> Law:
-        """The law of both bounds: a bin is occupied or not, each by itself."""
+        """The law of both bounds: each bin is occupied or not, independently."""
         edges = self._ends().tolist()
         hits = [
             at_least(lambda m: laplace_tail(self.scale, m), self.threshold - int(count))

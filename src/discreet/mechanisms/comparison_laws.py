@@ -1,4 +1,4 @@
-"""Exact laws of comparisons of noisy numbers, for those who check them."""
+"""Exact laws of comparisons of noisy numbers, for audits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

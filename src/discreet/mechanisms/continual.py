@@ -1,8 +1,8 @@
-"""Continual counting: after every step of a stream, how much has come so far.
+"""Continual counting: after every step of a stream, the total so far.
 
 Both mechanisms answer after each of at most `horizon` steps, and all answers together have one
-guarantee. `open()` starts a stream; `release` takes a whole one at once. What comes next may depend
-on the answers so far; each mechanism's guarantee holds then as well.
+guarantee. `open()` starts a stream; `release` takes a whole one at once. Later increments may
+depend on earlier answers; each mechanism's guarantee holds then as well.
 """
 
 import math
@@ -168,16 +168,16 @@ class TreeCount(ContinualCount):
     Guarantee:
         epsilon-differential privacy for all answers together: an event is in at most one block of
         each of the `levels` lengths, and so moves all block sums by levels x sensitivity in l1.
-        `composition` says more of a stream that was fixed before any answer.
+        `composition` is tighter for a stream that was fixed before any answer.
     Neighbours:
         Event-level: two streams that differ in one increment, by at most `sensitivity`. A person
         with up to k events is covered by `guarantee.group(k)`.
     Why:
-        A block that has not ended is known by its noise alone: the answer is the exact count plus
-        its blocks' noise, which is the same as if blocks to come were known, since what they are
-        known by is taken off again. Where increments depend on the answers, fix the answers: these
-        fix both streams, and the ratio of chances is that of fixed streams, at most e^epsilon.
-        `digits` has the least mean square error: at 1000 steps a sixth of a binary tree's.
+        Of a block that has not ended only the noise is used: the answer is the exact count plus its
+        blocks' noise. That is the same as if later blocks were known, since their sums cancel.
+        Where increments depend on the answers, fix the answers: these fix both streams, and the
+        ratio of chances is that of fixed streams, at most e^epsilon. `digits` has the least mean
+        square error: at 1000 steps a sixth of a binary tree's.
     Edge cases:
         Answers are ints of any size. At the end of the horizon nothing more is answered.
 
@@ -247,7 +247,7 @@ class TreeCount(ContinualCount):
     def error(self, confidence: Real = 0.95, time: int | None = None) -> float:
         """The half-width of the running count after `time` steps, by default of the worst.
 
-        As many independent noises are in it as the sizes of the digits of `time` add up to.
+        The number of independent noises in it is the sum of the digits of `time` in absolute value.
         """
         if time is None:
             blocks = self.digits.largest_size(self.horizon)
@@ -473,7 +473,7 @@ def _spread(square: int, wanted: GaussianTarget) -> Fraction:
 
 
 def _combine(product: Callable[[], Any]) -> NDArray[Any]:
-    """A product of noisy numbers; the largest float stands for what lies beyond all of them."""
+    """A product of noisy numbers; the largest float represents everything beyond them."""
     with np.errstate(over="ignore", invalid="ignore"):
         answers: NDArray[Any] = np.nan_to_num(product())
     return answers

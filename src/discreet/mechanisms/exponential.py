@@ -35,10 +35,10 @@ class ExponentialMechanism(Selection):
         lie in [-sensitivity, sensitivity], an interval of length 2 sensitivity, and in one of half
         that length where all scores move the same way; so two losses differ by at most epsilon.
     Edge cases:
-        Scores are ints, floats, Fractions or Decimals and are used exactly as they are, floats as
-        the doubles they are; a utility computed in floats has to keep its sensitivity with its
-        rounding errors in, so integers are best. NaN and infinite scores are refused, and a utility
-        that fails is, in words that do not quote it. One output is always chosen.
+        Scores are ints, floats, Fractions or Decimals and are used exactly, floats as doubles. A
+        utility computed in floats has to keep its sensitivity including its rounding errors, so
+        integers are best. NaN and infinite scores are refused, and so is a utility that fails; the
+        error does not quote it. One output is always chosen.
 
     Example:
         >>> colours = ExponentialMechanism(["red", "green", "blue"], epsilon=1)
@@ -58,7 +58,7 @@ class ExponentialMechanism(Selection):
         return BoundedRange(self.epsilon, neighbours=self.neighbours)
 
     def error(self, confidence: Real = 0.95) -> float:
-        """How far the chosen score is below the best one at most: (ln k + b) scale.
+        """A bound on how far the chosen score is below the best one: (ln k + b) scale.
 
         Why: an output at least t below the best has at most exp(-t/scale) of the best one's weight,
         and there are fewer than k such outputs; t = (ln k + b) scale makes that e^-b = 1 -
@@ -78,7 +78,7 @@ class ExponentialMechanism(Selection):
         return len(self.outputs) <= _LISTED
 
     def probabilities(self, value: Any) -> dict[Hashable, float]:
-        """How likely each output is: made from the data, and no release.
+        """The probability of each output: computed from the data, so not a release.
 
         Example:
             >>> ExponentialMechanism(["a", "b"], epsilon=2).probabilities([0, 1])

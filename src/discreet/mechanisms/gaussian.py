@@ -26,7 +26,7 @@ _COARSE = 8
 """... but at least 2^8 to the sensitivity, so that rounding costs little."""
 
 _MARGIN = 1 - Fraction(1, 1 << 48)
-"""Epsilon is met with this to spare, so that no later rounding exceeds it."""
+"""Epsilon is met with this margin, so that no later rounding exceeds it."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -35,11 +35,11 @@ class Gaussian(Additive):
 
     Guarantee:
         rho-zero-concentrated differential privacy with rho = square/(2 variance) in grid steps,
-        `square` the squared l2 sensitivity there, and a smaller epsilon(delta) than any such:
-        for one number, and wherever one step on one coordinate is all that a person can do, noise
-        is discrete Gaussian with the exact law `DiscreteGaussianNoise`. On other vectors it is
-        rounded Gaussian noise (`rounded`), which is exactly `GDP`; where its deviation is below
-        one step it is discrete, with rho alone.
+        `square` the squared l2 sensitivity there, and a smaller epsilon(delta) than rho implies:
+        for one number, and wherever a person can move only one coordinate by one step, noise is
+        discrete Gaussian with the exact law `DiscreteGaussianNoise`. On other vectors it is rounded
+        Gaussian noise (`rounded`), which is exactly `GDP`; where its deviation is below one step it
+        is discrete, with rho alone.
     Neighbours:
         `sensitivity` bounds the l2 distance between the values of any two of them, over the whole
         vector.
@@ -113,7 +113,7 @@ class Gaussian(Additive):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The exact law, or rho where that is not known."""
+        """The exact law, or rho where the law is not known."""
         if self.rounded:
             return GDP.of_square(2 * self.rho, neighbours=self.neighbours)
         one_law = self.dimension == 1 or self.square == 1
@@ -224,7 +224,7 @@ def calibrate(square: int, epsilon: Fraction, delta: Fraction, *, one_law: bool)
     """A variance, in squared steps, whose guarantee is (epsilon, delta) or better.
 
     The search starts at the analytic calibration of continuous noise and ends within 2^-20 of the
-    least variance next to it; what it returns has been verified, whatever the search did.
+    least variance next to it; the returned value has been verified, whatever the search did.
     """
 
     def fits(variance: Fraction) -> bool:
@@ -266,7 +266,7 @@ def largest_mu(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _bracket(fits: Callable[[Fraction], bool], start: Fraction) -> tuple[Fraction, Fraction]:
-    """Variances next to each other of which the second fits and the first does not."""
+    """Adjacent variances of which the second fits and the first does not."""
     fitted, last, share = fits(start), start, Fraction(1, 1 << 20)
     while True:
         factor = 1 + share

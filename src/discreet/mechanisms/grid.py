@@ -27,12 +27,12 @@ _RESOLUTION = 20
 
 @dataclass(frozen=True, slots=True)
 class PowerOfTwoGrid:
-    """Multiples of `step`, a power of two; `integers` says that data is integer and stays as it is.
+    """Multiples of `step`, a power of two; `integers` means that data is integer and not rounded.
 
     Guarantee:
         Real data is rounded to the nearest grid point (halves up), which moves each coordinate by
-        at most half a step. Two vectors that are a distance apart are then, in steps, no further
-        apart than `l1_steps` and `squared_steps` say. Integer data is never rounded.
+        at most half a step. The distance of two vectors, in steps, is then at most `l1_steps` and
+        `squared_steps`. Integer data is never rounded.
     Why:
         Coordinates d steps apart are, rounded, at most ceil(d) apart: a whole m needs d > m - 1. So
         m_1 + ... + m_n < s + n in l1, where s is the sensitivity in steps. In l2, over the
@@ -250,7 +250,7 @@ def sqrt_up(square: Fraction, bits: int = 64) -> Fraction:
 def as_numbers(value: Any) -> Any:
     """Data as a Python int, an exact number, or an array of int64, float64 or such numbers.
 
-    Edge cases: what is not a finite number is refused in words that do not quote it.
+    Edge cases: what is not a finite number is refused by an error that does not quote it.
     """
     array = _as_array(value)
     if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
@@ -278,7 +278,7 @@ def listed(value: Any) -> list[Any] | None:
 
 
 def as_finite(value: Any) -> float:
-    """A double, or NaN for what is no finite number."""
+    """A double, or NaN for anything that is not a finite number."""
     is_number = isinstance(value, (numbers.Real, Decimal, np.bool_))
     try:
         number = float(value) if is_number and not isinstance(value, np.timedelta64) else math.nan

@@ -23,23 +23,23 @@ from discreet.rationals import Real, whole
 
 @dataclass(frozen=True, slots=True, init=False)
 class Histogram(Mechanism):
-    """Noisy counts of disjoint bins that were named without looking at the data.
+    """Noisy counts of disjoint bins that were chosen without looking at the data.
 
-    `bins` are how many there are, and counts are released; or how many of one width in a `range`,
-    or their edges, both as numpy.histogram takes them, or texts, and a list with one value of each
-    person is released, or for texts `{text: count}`. Values are read one by one: what is in no bin,
-    is no number or is not one of the texts, is not counted; so a list of counts is for `bins=3`.
+    `bins` is their number, to release counts. Or it is a number of equal bins in a `range`, or
+    edges, both as in numpy.histogram, or texts, to release a list with one value per person (for
+    texts also `{text: count}`). Values are read one by one: what is in no bin, not a number or not
+    one of the texts is not counted. So a list of counts needs `bins=3`.
 
     Guarantee:
         That of `noise`, which is Laplace noise for `epsilon` alone and Gaussian noise for `rho` or
         for (epsilon, delta).
     Neighbours:
         Adding or removing a person moves one count by 1: sensitivity 1. Changing a person moves two
-        counts by 1 each: l1 sensitivity 2, l2 sensitivity sqrt(2). The number of bins has no part
-        in it.
+        counts by 1 each: l1 sensitivity 2, l2 sensitivity sqrt(2). The number of bins does not
+        matter.
     Edge cases:
         Counts are ints of any size; empty bins are released like all others (leaving them out would
-        tell which are empty). One bin is a count: changing a person moves it by at most 1.
+        reveal which are empty). One bin is a count: changing a person moves it by at most 1.
 
     Example:
         >>> noisy = Histogram(bins=3, epsilon=1).release([10, 0, 5])
@@ -105,7 +105,7 @@ class Histogram(Mechanism):
 
     @property
     def named(self) -> tuple[Any, ...]:
-        """The texts or edges of the bins; none where they are only counted."""
+        """The texts or edges of the bins; none if only their number is given."""
         return self.bins if isinstance(self.bins, tuple) else ()
 
     @property
@@ -115,7 +115,7 @@ class Histogram(Mechanism):
 
     @property
     def neighbours(self) -> Neighbours:
-        """Whom the guarantee is about."""
+        """The neighbours of the guarantee."""
         return self.noise.neighbours
 
     @property
@@ -145,12 +145,12 @@ class Histogram(Mechanism):
         return np.histogram([*numbers], bins=self.named)[0] if self.named else value
 
     def error(self, confidence: Real = 0.95) -> float:
-        """The half-width that holds the noise of any one bin."""
+        """The half-width of the noise of any one bin."""
         return self.noise.error(confidence)
 
     @property
     def claim(self) -> Claim:
-        """One person comes, or moves from one bin to another, or to none; seen in outer bins."""
+        """One person is added, or moves to another bin or to none; tested in outer bins."""
         changed, several = self.neighbours is Neighbours.CHANGE_ONE, self.size > 1
         rest = [0] * (self.size - 1)
         pairs = [Pair([0, *[1] * (changed and several), *rest[changed:]], [1, *rest])]

@@ -11,7 +11,7 @@ from discreet.mechanisms.mechanism import Mechanism
 
 
 class Interaction(ABC):
-    """Answers of a mechanism, one after the other; what comes next may depend on them.
+    """Answers of a mechanism, one after the other; later questions may depend on them.
 
     Guarantee:
         That of `rule`, once, for all answers together.

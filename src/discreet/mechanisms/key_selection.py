@@ -28,8 +28,8 @@ class KeySelection(KeyMechanism):
     Neighbours:
         Add-remove moves k counts by one. Change-one moves 2 k of them, and is charged for 2 k.
     Why:
-        Each key is kept with probability p(n) by itself; `key_tables` has the largest p for which
-        all keys of one person compose to (epsilon, delta): by epsilons added up, or by Rényi
+        Each key is kept independently with probability p(n); `key_tables` has the largest p for
+        which all keys of one person compose to (epsilon, delta): by epsilons added up, or by Rényi
         divergences added up, which hides some sixth of the people where keys are many.
     Edge cases:
         Keys with a count of 0 are never shown. The answer is in an order of the keys' own, not of
@@ -76,7 +76,7 @@ class KeySelection(KeyMechanism):
 
     @property
     def claim(self) -> Claim:
-        """How many of the keys that one person leaves, and comes under, are shown."""
+        """How many of the keys that one person leaves, and of those they join, are shown."""
         few = Audited.of(self.max_groups_per_unit, self.neighbours, int(self.error(Fraction(1, 2))))
         return Claim(
             type(self).__name__,

@@ -87,7 +87,7 @@ class Laplace(Additive):
 
     @property
     def guarantee(self) -> DiscreteLaplaceNoise:
-        """The law of two noises `steps` apart."""
+        """The pair of laws shifted by `steps`."""
         return DiscreteLaplaceNoise(self.epsilon, self.steps, neighbours=self.neighbours)
 
     def tail(self, t: Real) -> float:

@@ -25,7 +25,7 @@ _ORDERS = tuple(Fraction(n, 32) for n in range(8, 32))
 
 
 def half_width(scale: Fraction, count: int, probability: Fraction) -> int:
-    """The smallest w, but for a slack of 1e-11, with P(|sum of `count` noises| > w) <= probability.
+    """The smallest w, up to 1e-11, with P(|sum of `count` noises| > w) <= probability.
 
     Why: a noise is a difference of two geometric draws, and a geometric draw of scale b divided by
     c, rounded down, is one of scale b/c. So the sum at a large scale is c times one at a small

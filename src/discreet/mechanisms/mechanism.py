@@ -51,8 +51,8 @@ class Claim:
     keep. `draw(input, n)` runs the mechanism's own release path n times on fresh randomness and
     codes each output as a number, or as a row of numbers. `law(input)`, where the output space is
     small, is the exact output law; `views` are parts of the output with exact laws of their own.
-    `code(input, answer)` is how `draw` codes what `release` answers about an input, so that the one
-    can be held against the other.
+    `code(input, answer)` is how `draw` codes what `release` answers about an input, so that the two
+    can be compared.
     """
 
     name: str
@@ -70,9 +70,9 @@ Kind = TypeVar("Kind", bound=Enum)
 class Mechanism(ABC):
     """A randomised answer with a stated guarantee.
 
-    Fields of a mechanism are public facts; data comes in through `release` alone, and randomness
-    is drawn there afresh. What a mechanism cannot do without looking at data (its guarantee, its
-    error) it does without looking at data.
+    Fields of a mechanism are public facts; only `release` takes data, and it draws fresh
+    randomness. What a mechanism cannot do without looking at data (its guarantee, its error) it
+    does without looking at data.
     """
 
     __slots__ = ()

@@ -133,7 +133,7 @@ def one_number(steps: Steps) -> int:
     raise InputError(
         "a vector where one number belongs",
         why="noise is drawn for one number, and sharing it would give the others away",
-        fix="release each number by itself, and pay for each",
+        fix="release each number separately, and pay for each",
     )
 
 
@@ -148,13 +148,13 @@ class FromEnd:
         Adding or removing a person. Changing one does both, and is charged twice: 4 w at most.
     Why:
         Let n be the whole weight, t = min(weight, n/2), A(y) = #(x >= y) and B(y) = #(x > y). For
-        `top`, a cell y misses by m(y) = max(0, t - A(y), B(y) - t), since n - t - #(x <= y) is
-        B(y) - t. A person who comes moves A(y) and B(y) by 0 to w each, and t by 0 to w/2. So
-        t - A(y) moves by -w to w/2 and B(y) - t by -w/2 to w: m(y), the largest of both and 0, by
-        -w to w. Who goes moves it back. Both ends are reached: where B(y) >= t it rises by w, and
-        where A(z) <= t - w it falls by w if y < z <= x and n >= 2 weight. So 2 w is the least
-        range, not the w of levels 0 and 1, whose misses move one way. For the lower end turn the
-        cells round. No step but t = min(weight, n/2) looks at n, and `weight` is public.
+        `top`, a cell y misses by m(y) = max(0, t - A(y), B(y) - t), since n - t - #(x <= y) is B(y)
+        - t. Adding a person moves A(y) and B(y) by 0 to w each, and t by 0 to w/2. So t - A(y)
+        moves by -w to w/2 and B(y) - t by -w/2 to w: m(y), the largest of both and 0, by -w to w.
+        Removing one moves it back. Both ends are reached: where B(y) >= t it rises by w, and where
+        A(z) <= t - w it falls by w if y < z <= x and n >= 2 weight. So 2 w is the least range, not
+        the w of levels 0 and 1, whose misses move one way. For the lower end turn the cells round.
+        No step but t = min(weight, n/2) looks at n, and `weight` is public.
     Edge cases:
         Nobody: every cell misses by 0. With n < 2 weight the target is the median.
 
@@ -169,7 +169,7 @@ class FromEnd:
     top: bool
 
     def wanted(self, people: int) -> int:
-        """Twice the wanted rank among so many."""
+        """Twice the target rank among that many."""
         near = min(2 * self.weight, people)
         return 2 * people - near if self.top else near
 
@@ -241,7 +241,7 @@ class CellCounts:
         """Cut the cells from `first` to `last` where scores change; score each piece.
 
         The score of a cell, times the denominator b of the target, is minus the number of ranks by
-        which the cell misses the wanted rank g/b, a n/b for a quantile a/b: max(0, g - b #(x <=
+        which the cell misses the target rank g/b, a n/b for a quantile a/b: max(0, g - b #(x <=
         cell), b #(x < cell) - g).
         """
         b, n = target.denominator, self.people

@@ -32,13 +32,13 @@ class ReportNoisyMax(Selection):
 
     Guarantee:
         Pure epsilon with epsilon = 2 sensitivity/scale, or sensitivity/scale where scores are
-        `monotone`; the sensitivity is that after rounding to the grid. Charged as nothing better
-        than pure: report noisy max is not of bounded range.
+        `monotone`; the sensitivity is that after rounding to the grid. Charged as pure epsilon
+        only: report noisy max does not have bounded range.
     Neighbours:
         Those for which `sensitivity` is stated; `monotone` needs add-remove.
     Why:
-        Fix the others' noise and the order in which ties are settled (drawn afresh, apart from the
-        data): output i wins when its noise X reaches some whole x. On a neighbour x grows by at
+        Fix the others' noise and the order in which ties are settled (drawn afresh, independent of
+        the data): output i wins when its noise X reaches some whole x. On a neighbour x grows by at
         most c = 2 sensitivity (c = sensitivity if all scores move the same way), and for whole x, c
         the tail of the noise falls no faster than P(X >= x + c) >= exp(-c/scale) P(X >= x).
     Edge cases:
@@ -99,7 +99,7 @@ class ReportNoisyMax(Selection):
         return Pure(self.epsilon, neighbours=self.neighbours)
 
     def error(self, confidence: Real = 0.95) -> float:
-        """How far the chosen score is below the best one at most.
+        """A bound on how far the chosen score is below the best one.
 
         Why: an output t below the best wins only if its noise exceeds the best one's by at least
         t. The law of that difference is known; there are at most k - 1 such outputs. Rounding adds

@@ -27,8 +27,8 @@ class PermuteAndFlip(Selection):
 
     Guarantee:
         Pure epsilon with epsilon = 2 sensitivity/scale, or sensitivity/scale where scores are
-        `monotone`. It is not of bounded range: its rho is not epsilon^2/8, and it is charged as
-        nothing better than pure.
+        `monotone`. It does not have bounded range: its rho is not epsilon^2/8, and it is charged as
+        pure epsilon only.
     Neighbours:
         Those for which `sensitivity` is stated; `monotone` needs add-remove.
     Why:
@@ -56,7 +56,7 @@ class PermuteAndFlip(Selection):
         return Pure(self.epsilon, neighbours=self.neighbours)
 
     def error(self, confidence: Real = 0.95) -> float:
-        """How far the chosen score is below the best one at most: (ln((k - 1)/2) + b) scale.
+        """A bound on how far the chosen score is below the best one: (ln((k - 1)/2) + b) scale.
 
         Why: an output t below the best wins only if its exponential noise exceeds the best one's by
         t, which has probability exp(-t/scale)/2; there are at most k - 1 such outputs.

@@ -30,9 +30,9 @@ class PermuteAndFlipQuantile(Quantile):
     Neighbours:
         As for `Quantile`.
     Why:
-        See `PermuteAndFlip`: one person moves two misses apart by at most s. The w grid points
-        between two values have one score, and the largest of their w exponential draws is drawn
-        at once (see `noise.permute_and_flip`); which of them has it is uniform.
+        See `PermuteAndFlip`: one person changes the difference of two misses by at most s. The w
+        grid points between two values have one score, and the largest of their w exponential draws
+        is drawn at once (see `noise.permute_and_flip`); which of them has it is uniform.
     Edge cases:
         As for `Quantile`.
 

@@ -239,7 +239,7 @@ class TestedMedian(RowMechanism):
 
     @property
     def claim(self) -> Claim:
-        """Few values; and so many that the test passes about half of the time, and fewer of those.
+        """Few values; and enough that the test passes about half of the time, and fewer of those.
 
         Half of those are at the lower bound and half as far above it as one person may move the
         median, and one person does.

@@ -33,8 +33,8 @@ _PEOPLE = 32
 class Quantile(RowMechanism):
     """A grid point g with probability proportional to exp(-miss(g)/scale), exactly.
 
-    miss(g) is by how many ranks g misses being the q-quantile of n values: the larger of
-    q n - #(x <= g) and #(x < g) - q n, and 0 where g is one.
+    miss(g) is the number of ranks by which g misses the q-quantile of n values: the larger of q n -
+    #(x <= g) and #(x < g) - q n, and 0 where g is one.
 
     Guarantee:
         epsilon-bounded range with epsilon = s/scale; s = 2 max(q, 1 - q) for add-remove, 2 for
@@ -112,7 +112,7 @@ class Quantile(RowMechanism):
 
     @property
     def claim(self) -> Claim:
-        """Grid points, for values at both ends that one person tips over."""
+        """Grid points, for values at both ends; one person changes the answer."""
         return Claim(
             type(self).__name__,
             self.guarantee,
@@ -257,8 +257,8 @@ class Quantiles(RowMechanism):
     def claim(self) -> Claim:
         """Rows of grid points, for people at both ends and in the middle that one tips over.
 
-        One who comes to the low end from afar moves every level whose target is the middle of its
-        part: all that is promised is lost at once.
+        A person who moves to the low end from far away affects every level whose target is the
+        middle of its part: the whole guarantee is used at once.
         """
         ends_of = end_pairs(self.range, self.quantiles[len(self.quantiles) // 2], self.neighbours)
         low, near, high = map(
@@ -270,7 +270,7 @@ class Quantiles(RowMechanism):
         return Claim("Quantiles", self.guarantee, pairs, self._draw, law)
 
     def _between(self) -> Pair:
-        """Worst-case pairs in the middle: somebody comes between two parts of the data."""
+        """Worst-case pairs in the middle: somebody is added between two parts of the data."""
         last = self.range.size - 1
         cells = [max(0, last // 2 - 1), max(0, last // 2 - 1), min(last, last // 2 + 2)]
         people = tuple(map(self.range.point, cells))
@@ -349,17 +349,17 @@ def rank_sensitivity(quantile: Fraction, neighbours: Neighbours) -> Fraction:
 
 
 def rank_range(quantile: Fraction, neighbours: Neighbours) -> Fraction:
-    """How far apart two grid points' misses can be moved by one person; see `Quantile`."""
+    """How far one person can change the difference of two grid points' misses; see `Quantile`."""
     if quantile in (0, 1):
         return Fraction(1)
     return 2 * rank_sensitivity(quantile, neighbours)
 
 
 def end_pairs(public: GridRange, target: Fraction, neighbours: Neighbours) -> tuple[Pair, ...]:
-    """Worst-case pairs at an end: one next to it, others far, and one who comes to the end.
+    """Worst-case pairs at an end: one next to it, others far, and one person added at the end.
 
-    So few that the end itself misses the quantile by what one person can mend, while nearly all of
-    the range, where nobody is, does not: one person turns the two round.
+    So few that one person decides whether the end itself misses the quantile, while nearly all of
+    the range, where nobody is, does not miss it: one person turns the two round.
     """
     low, high = (public.point(cell) for cell in (0, public.size - 1))
     change = neighbours is Neighbours.CHANGE_ONE
@@ -371,7 +371,7 @@ def end_pairs(public: GridRange, target: Fraction, neighbours: Neighbours) -> tu
 
 
 def _tipped(places: tuple[Any, Any, Any], share: Fraction, *, change: bool) -> Pair:
-    """One person comes to an end, from nowhere or from the other end."""
+    """One person is added at an end, or moves there from the other end."""
     near, end, far = places
     needed = Fraction(1) if change else 1 - share
     many = min(_PEOPLE, max(1, math.ceil(needed / share))) if share else 1

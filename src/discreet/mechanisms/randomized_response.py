@@ -37,8 +37,8 @@ class RandomizedResponse(Mechanism):
     Why:
         The ratio of the probabilities of any report under two answers is truth/lie, lie/truth or 1.
     Edge cases:
-        Answers are the ints 0 to k - 1, or bools for k = 2; others are refused in words that do not
-        quote them. gamma = 1/2 never lies and promises nothing. Empty in, empty out.
+        Answers are the ints 0 to k - 1, or bools for k = 2; others are refused by an error that
+        does not quote them. gamma = 1/2 never lies and promises nothing. Empty in, empty out.
 
     Example:
         >>> RandomizedResponse(epsilon=1, k=5).release([0, 4, 2]).shape
@@ -155,7 +155,7 @@ class RandomizedResponse(Mechanism):
 
     @property
     def claim(self) -> Claim:
-        """Two answers; for k > 2 a third one is no harder to keep."""
+        """Two answers; for k > 2 a third one is no harder to protect."""
         pairs = (Pair(0, 1), Pair(self.k - 1, 0))
         return Claim("RandomizedResponse", self.guarantee, pairs, self._draw, self._law)
 
@@ -168,7 +168,7 @@ class RandomizedResponse(Mechanism):
         return ends({answer: Interval.of(p) for answer, p in enumerate(chances)})
 
     def _report(self, answers: NDArray[Any]) -> NDArray[Any]:
-        """Every answer costs the same coins, whatever it is."""
+        """Every answer uses the same number of coins."""
         lies = np.asarray(noise.bernoulli((self.k - 1) * self.lie, answers.shape))
         if self.k == 2:
             return answers ^ lies

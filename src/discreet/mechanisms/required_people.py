@@ -18,8 +18,8 @@ def people_for(
     `make(n)` is the mechanism for n people; its error must not grow with n. That holds where n
     divides the sensitivity, as in a mean; noise for a count has the same error for any n.
 
-    Edge cases: refused where 2^60 people are not enough. The mechanism of the answer has been
-    asked for its error, whatever the search did.
+    Edge cases: refused where 2^60 people are not enough. The error of the returned mechanism has
+    been checked, whatever the search did.
 
     Example:
         >>> from discreet.mechanisms import Laplace, sensitivity

@@ -26,7 +26,7 @@ Query: TypeAlias = Callable[[Any], Any]
 """What gives every example a number in [0, 1] that depends on that example alone."""
 
 _STEPS = 1 << 20
-"""Values in [0, 1] are rounded to this many steps, each by itself, and summed as integers."""
+"""Values in [0, 1] are each rounded to this many steps, and summed as integers."""
 
 
 class HoldoutAnswer(NamedTuple):
@@ -146,7 +146,7 @@ class Thresholdout(Mechanism):
 
     @property
     def _far(self) -> int:
-        """How many examples an audit puts apart from the training data: one more tips it."""
+        """How many examples an audit separates from the training data: one more tips it."""
         return min(self.size - 1, int(self.guard.threshold * self.size) + 1)
 
     @property
@@ -170,7 +170,7 @@ class Thresholdout(Mechanism):
         return seen, _mean(query, holdout, self.size, self.default)
 
     def said(self, held: Fraction, runs: int) -> NDArray[np.float64]:
-        """Noisy holdout means, so many."""
+        """That many noisy holdout means."""
         drawn: NDArray[np.float64] = np.asarray(self.answers.draw(held, runs), dtype=np.float64)
         return np.clip(drawn, 0.0, 1.0)
 
@@ -193,7 +193,7 @@ class Thresholdout(Mechanism):
 
 
 class ReusableHoldout(Interaction):
-    """A `Thresholdout` in use: a holdout, and what is left of its promise.
+    """A `Thresholdout` in use: a holdout, and what is left of its guarantee.
 
     Guarantee:
         That of `Thresholdout`, for all answers together. After `hits` contradictions every query
@@ -230,7 +230,7 @@ class ReusableHoldout(Interaction):
 
     @classmethod
     def under(cls, rule: Thresholdout, train: Any, holdout: Any) -> "ReusableHoldout":
-        """A holdout under a rule that was made before; of the size that it was made for."""
+        """A holdout under an existing rule, of the size that the rule was made for."""
         if _size(holdout) != rule.size:
             raise InputError(
                 "the holdout has another size",
@@ -262,7 +262,7 @@ class ReusableHoldout(Interaction):
         return self._run.hits_left
 
     def ask(self, query: Query) -> float:
-        """About the holdout mean of a query, which maps examples to numbers in [0, 1]."""
+        """The approximate holdout mean of a query, which maps examples to numbers in [0, 1]."""
         return float(self._next(query))
 
     def asked(self, values: Sequence[Query]) -> tuple[Any, Any, tuple[Query, ...]]:
@@ -297,7 +297,7 @@ class _Scores:
 
 
 _ODD = (-1e300, math.nan, 1e300, math.inf)
-"""Scores that are no shares: read as 0, the default, 1 and 1."""
+"""Scores that are not shares: read as 0, the default, 1 and 1."""
 
 
 def _triple(value: Any) -> tuple[Any, Any, Sequence[Query]]:
@@ -321,7 +321,7 @@ def _size(examples: Any) -> int:
 
 
 def _mean(query: Query, examples: Any, size: int, default: Fraction) -> Fraction:
-    """The exact mean of a query's values, each clamped and rounded by itself."""
+    """The exact mean of a query's values, each clamped and rounded."""
     read = _values(query, examples)
     if read.shape != (size,):
         raise InputError(
@@ -335,7 +335,7 @@ def _mean(query: Query, examples: Any, size: int, default: Fraction) -> Fraction
 
 
 def _values(query: Query, examples: Any) -> NDArray[np.float64]:
-    """A query's values on examples, as floats; failures are told in fixed words."""
+    """A query's values on examples, as floats; errors have a fixed text."""
     try:
         answers = np.asarray(query(examples))
         numbers = None if np.iscomplexobj(answers) else answers.astype(np.float64)

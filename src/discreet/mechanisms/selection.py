@@ -31,8 +31,8 @@ class ExplicitScores(tuple[Real, ...]):
 class Selection(Mechanism):
     """One of finitely many public outputs, likelier the higher its score.
 
-    `outputs` is fixed at birth, because a list of candidates that follows the data gives away who
-    is in it. Data comes in as one score an output or, where `utility` is given, as anything that
+    `outputs` is fixed at construction, because a list of candidates that follows the data reveals
+    who is in it. Data is one score per output or, if `utility` is given, anything that
     `utility(data, output)` scores. One person moves every score by at most `sensitivity`.
 
     Noise or temperature is `scale`, and epsilon = 2 sensitivity/scale. Where `monotone` holds, one
@@ -117,7 +117,7 @@ class Selection(Mechanism):
 
     @property
     def _ahead(self) -> int:
-        """How many outputs an audit pulls apart from all others."""
+        """How many outputs an audit separates from all others."""
         return 1
 
     def _position(self, chosen: Any) -> Any:
@@ -125,7 +125,7 @@ class Selection(Mechanism):
 
 
 def _utilities(utility: Utility, data: Any, outputs: tuple[Hashable, ...]) -> list[Real]:
-    """The score of every output; whatever goes wrong is told in fixed words."""
+    """The score of every output; every error has a fixed text."""
     try:
         return [utility(data, output) for output in outputs]
     except Exception:  # noqa: BLE001 - what a utility raises may quote the data
@@ -191,13 +191,13 @@ def read_scores(scores: Any, outputs: tuple[Hashable, ...]) -> NDArray[Any]:
 
 
 _BEHIND = 16
-"""Sensitivities by which the first outputs are behind: what is rarely chosen tells most."""
+"""Sensitivities by which the first outputs are behind: rarely chosen outputs reveal most."""
 
 
 def score_pairs(
     count: int, sensitivity: Fraction, *, monotone: bool, ahead: int = 1
 ) -> tuple[Pair, ...]:
-    """Scores that pull `ahead` outputs and all the others apart, near a tie and away from it."""
+    """Scores that separate `ahead` outputs from all the others, near a tie and away from it."""
     up, still = sensitivity, Fraction(0)
     if monotone:
         moves = [

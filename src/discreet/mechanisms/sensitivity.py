@@ -161,7 +161,7 @@ def _bounds(lower: Real, upper: Real) -> tuple[Fraction, Fraction]:
 
 
 def _changes(neighbours: Neighbours) -> bool:
-    """Whether a person is replaced; neighbours may come by name."""
+    """Whether a person is replaced; neighbours may be given by name."""
     return Neighbours(neighbours) is Neighbours.CHANGE_ONE
 
 

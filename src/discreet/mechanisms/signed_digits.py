@@ -10,8 +10,8 @@ from typing import Any
 class SignedDigits:
     """Blocks of 1, k, k^2, ... steps: `levels` lengths, k = `arity`, odd.
 
-    A time t is d_0 + d_1 k + d_2 k^2 + ... with digits from -(k - 1)/2 to (k - 1)/2, but for the
-    last one, which is as large as it has to be. The count up to t has |d_i| blocks of length k^i.
+    A time t is d_0 + d_1 k + d_2 k^2 + ... with digits from -(k - 1)/2 to (k - 1)/2, except the
+    last one, which is as large as necessary. The count up to t has |d_i| blocks of length k^i.
 
     Example:
         >>> digits = SignedDigits(levels=2, arity=7)

@@ -138,7 +138,7 @@ class SmoothSensitivity(Mechanism):
 
     @property
     def claim(self) -> Claim:
-        """Values and bounds that pull apart where the answer is and how wide the noise."""
+        """Values and bounds that change the place of the answer and the width of the noise."""
         most = self.global_sensitivity
         small = max(1, most // 1000)
         # One person moves the value by almost all, and the noise by as much as smoothness allows.
@@ -182,7 +182,7 @@ class SmoothMedian(RowMechanism):
         Add-remove, or change-one, with the exact local sensitivities of either.
     Why:
         See `Median` for the local sensitivities and `SmoothSensitivity` for the noise. Bounds are
-        computed for a public number of distances; the global sensitivity stands for those beyond.
+        computed for a public number of distances; the global sensitivity replaces those beyond.
     Edge cases:
         Values are clamped to the range row by row and put on its grid. No values give the lower
         bound with noise for the whole range. NaN is refused. An answer may lie outside the range.
@@ -231,7 +231,7 @@ class SmoothMedian(RowMechanism):
         return self.noisy.release(self._reduce(value))
 
     def smooth(self, values: Any) -> Fraction:
-        """The smooth sensitivity of the median of these values; private, as they are.
+        """The smooth sensitivity of the median of these values; as private as the values.
 
         Example:
             >>> SmoothMedian(0, 128, epsilon=1, delta=1e-6).smooth([44] * 1001) < 1

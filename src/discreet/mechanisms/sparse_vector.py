@@ -40,7 +40,7 @@ _RARE = Fraction(1, 1000)
 
 @dataclass(frozen=True, slots=True, init=False)
 class SparseVector(Mechanism):
-    """Says of questions in turn whether they reach the threshold; ends after c hits (SVT).
+    """Answers whether each question reaches the threshold; stops after c hits (SVT).
 
     Guarantee:
         Pure epsilon for all answers together, however many questions fall below the threshold. This
@@ -53,12 +53,12 @@ class SparseVector(Mechanism):
         Those for which `sensitivity` bounds how far one person moves the value of any question.
     Why:
         Move the threshold noise up by s: that costs e^epsilon_1, and every question below the
-        threshold on one dataset stays below on the neighbour for the same noise. A question above
-        has its bar raised by at most 2 s (s if all values rise, or all fall), which costs
+        threshold on one dataset stays below on the neighbour for the same noise. The threshold of a
+        question above it rises by at most 2 s (s if all values rise, or all fall), which costs
         e^(epsilon_2/c), as P(X >= x + m) >= exp(-m/scale) P(X >= x) for whole x, m; there are at
         most c of them.
     Edge cases:
-        A value equal to the noisy bar is a hit. Questions may be chosen after seeing earlier
+        A value equal to the noisy threshold is a hit. Questions may be chosen after seeing earlier
         answers (`start`). After c hits a run refuses everything. A run can be neither copied,
         forked nor pickled.
 
@@ -150,11 +150,11 @@ class SparseVector(Mechanism):
         return Pure(self.epsilon, neighbours=self.neighbours)
 
     def start(self) -> "SparseVectorRun":
-        """A fresh run, which is paid for by one `guarantee` and answers one question at a time."""
+        """A fresh run, which costs one `guarantee` and answers one question at a time."""
         return SparseVectorRun(self)
 
     def release(self, value: Any) -> list[Any]:
-        """Answers to a list of questions, up to and with the c-th hit.
+        """Answers to a list of questions, up to and including the c-th hit.
 
         Each is True or False or, with `numeric`, a noisy value or None.
         """
@@ -166,12 +166,12 @@ class SparseVector(Mechanism):
         return [values[i] if marks[0, i] else None for i in range(asked)]
 
     def error(self, confidence: Real = 0.95, queries: int = 1) -> float:
-        """The smallest margin w for which all of `queries` answers are right, so far as asked.
+        """The smallest margin w for which all of the first `queries` answers are right.
 
-        Right means: a hit has a value of at least threshold - w, another one at most threshold + w
-        and, with `numeric`, answers are at most w off.
-        Why: the noise of the threshold exceeds w_1, that of a question on its bad side w_2, and
-        that of an answer w_3 with a third of 1 - confidence each at most; w = max(w_1 + w_2, w_3).
+        Right means: the value of a hit is at least threshold - w, any other value at most threshold
+        + w, and with `numeric` answers are at most w off. Why: the noise of the threshold exceeds
+        w_1, that of a question on its bad side w_2, and that of an answer w_3 with a third of 1 -
+        confidence each at most; w = max(w_1 + w_2, w_3).
         """
         beta, many = failure(confidence) / 3, whole(queries, "queries", at_least=1)
         decision = laplace_half_width(self.threshold_scale, beta)
@@ -277,7 +277,7 @@ class SparseVector(Mechanism):
         return marks + [answer or 0 for answer in answers] + [0] * unasked
 
     def _pairs(self) -> tuple[Pair, ...]:
-        """Questions that stay below and questions that hit, pulled apart at the threshold."""
+        """Questions that stay below and questions that hit, on both sides of the threshold."""
         bar = self.grid.step * self._bar()
         low, high = plain(bar), plain(bar + self.sensitivity)
         few = min(self.hits, 3)
@@ -292,7 +292,7 @@ class SparseVector(Mechanism):
 
 @dataclass(frozen=True, slots=True, init=False)
 class AboveThreshold(SparseVector):
-    """The position of the first value that reaches the threshold: sparse vector with one hit.
+    """The position of the first value at or above the threshold: sparse vector with one hit.
 
     Guarantee:
         Pure epsilon, however many values are looked at.
@@ -339,8 +339,8 @@ class AboveThreshold(SparseVector):
     def first(self, bars: NDArray[Any], runs: int) -> NDArray[np.int64]:
         """Positions of the first hit in `runs` independent runs, -1 where there is none.
 
-        Questions are asked a block at a time and only while a run has no hit, so the time it takes
-        tells the answer and nothing else.
+        Questions are asked in blocks, and only while a run has no hit, so the time reveals only the
+        answer.
         """
         places = np.full(runs, _UNASKED, dtype=np.int64)
         bent, open_runs = self._bend(runs), np.arange(runs)

@@ -18,7 +18,7 @@ from discreet.rationals import Real, positive
 
 @dataclass(frozen=True, slots=True, init=False)
 class Staircase(Additive):
-    """One number with noise whose law is flat for `steps` at a time and falls by e^epsilon between.
+    """One number with noise whose law is constant over `steps` and then falls by e^epsilon.
 
     Guarantee:
         epsilon-differential privacy, and nothing better: rho is that of `Pure`.
@@ -97,7 +97,7 @@ class Staircase(Additive):
         return self._from(0, self.first) * 2 - 1
 
     def _from(self, level: int, places: int) -> Interval:
-        """The same over so many places of a level, and over all levels above it."""
+        """The same over that many places of a level, and over all levels above it."""
         above = self._fall / -Interval.of(-self.epsilon).expm1() * self.steps
         return Interval.of(-self.epsilon * level).exp() * (above + places)
 

@@ -29,7 +29,7 @@ _ROWS: Final = 3
 """The most rows of an audit."""
 
 _LISTED: Final = 1 << 12
-"""The most ways that so many rows fall into blocks for which the law is written down."""
+"""The most ways of dealing rows into blocks for which the law is enumerated."""
 
 _NEVER: Final = (0.0, 0.0)
 
@@ -48,12 +48,12 @@ class SubsampleAggregate(RowMechanism):
         row more, less or other changes one block, and so one of the values.
     Why:
         The coins have the same law on both sides and say nothing of the rows. Given all of them,
-        two lists of values differ in one, and `aggregate` keeps what it promises; whatever holds
-        given coins that are as good as public holds without them.
+        two lists of values differ in one, and `aggregate` keeps what it promises; what holds given
+        public coins holds without them.
     Edge cases:
         Where the statistic fails, or is not one finite number, the block counts as `default`; a
         block may be empty. One row is one person. The statistic must not keep state between blocks,
-        nor toss coins of its own.
+        nor use randomness of its own.
 
     Example:
         >>> from discreet.mechanisms.quantile import Quantile
@@ -211,7 +211,7 @@ def _read_rows(value: Any) -> Rows:
 
 
 def _numbered(tosses: NDArray[np.int64], blocks: int) -> NDArray[np.int64]:
-    """One number for each way that rows fall; for very many rows each run is a way of its own."""
+    """One number for each way that rows fall; for very many rows each run deals its own way."""
     runs, rows = tosses.shape
     if blocks**rows >= 1 << 62:
         return np.arange(runs)

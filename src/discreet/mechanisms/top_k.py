@@ -45,7 +45,7 @@ class Peel(Enum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class TopK(Selection):
-    """Different outputs, k of them, in the order they were chosen, each from those that are left.
+    """k different outputs in the order they were chosen, each from those that are left.
 
     Guarantee:
         k rounds of epsilon/k. Rounds of the exponential mechanism are composed as bounded range, so

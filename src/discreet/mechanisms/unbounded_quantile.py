@@ -99,7 +99,7 @@ class UnboundedQuantile(RowMechanism):
         return self.grid.value(int(self._points(value, 1)[0]))
 
     def error(self, confidence: Real = 0.95) -> float:
-        """Largest rank error at this confidence, apart from the ladder's spacing.
+        """Largest rank error at this confidence, not counting the spacing of the ladder.
 
         At least q n - error people are at or below the answer, and at most q n + error at or below
         the ladder point before it.

@@ -47,7 +47,7 @@ class KeyMechanism(Mechanism):
 
     @abstractmethod
     def _settle(self, keys: int) -> None:
-        """Fill in what the rule needs where one person touches so many keys."""
+        """Fill in what the rule needs if one person touches that many keys."""
 
     @property
     def guarantee(self) -> Approximate:
@@ -127,10 +127,10 @@ def delta_each(delta: Fraction, keys: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """Keys that one person leaves and comes under: what an audit of a key rule looks at.
+    """Keys that one person leaves and joins: what an audit of a key rule looks at.
 
-    Keys of one side have the same count in all pairs, so how many of each side are shown is all
-    that tells neighbours apart.
+    Keys of one side have the same count in all pairs, so only the numbers shown of each side
+    distinguish neighbours.
 
     Example:
         >>> two = Audited.of(max_groups_per_unit=2, neighbours=Neighbours.ADD_REMOVE)
@@ -160,7 +160,7 @@ class Audited:
 
     @property
     def sides(self) -> list[tuple[str, ...]]:
-        """The keys that the person leaves, where there are any, and those they come under."""
+        """The keys that the person leaves, if any, and those they join."""
         return [side for side in (self.left, self.entered) if side]
 
     @property
@@ -203,7 +203,7 @@ _KEYS: Final = tuple(ascii_letters)
 
 
 def _number_shown(keeps: Iterable[Interval]) -> list[Interval]:
-    """The law of how many keys are shown, each with a probability of its own."""
+    """The law of the number of shown keys, each with its own probability."""
     law, none = [Interval.of(1)], Interval.of(0)
     for p in keeps:
         law = [a * p + b * (1 - p) for a, b in zip([none, *law], [*law, none], strict=True)]

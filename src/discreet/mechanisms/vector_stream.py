@@ -22,9 +22,9 @@ class VectorStream(Stream):
         Streams that differ in at most `rule.steps_per_unit` vectors, by at most `rule.sensitivity`
         in l2 norm each.
     Edge cases:
-        `past` holds the increments of steps that were measured before, each of them once: whoever
-        goes on with a stream has to have stored its numbers. After `rule.horizon` steps no more
-        are taken. Sums that do not fit int64 are made of Python's integers.
+        `past` holds the increments of steps that were measured before, each of them once: to
+        continue a stream, its numbers must have been stored. After `rule.horizon` steps no more are
+        taken. Sums that do not fit int64 are made of Python's integers.
 
     Example:
         >>> counter = FactorizedCount(horizon=10, rho=0.5, sensitivity=3, steps_per_unit=2)

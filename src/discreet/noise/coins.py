@@ -1,7 +1,7 @@
 """Exact coins: Bernoulli(p) for rational p, and Bernoulli(exp(-x)) for rational x >= 0.
 
 Both compare a uniform real with a number p. The first 64 bits of the uniform settle the comparison
-with floor(p 2^64) unless they are equal to it (probability 2^-64); then `Uniform` goes on.
+with floor(p 2^64) unless they are equal to it (probability 2^-64); then `Uniform` continues.
 """
 
 from collections.abc import Callable

@@ -129,7 +129,7 @@ def read_scale(value: Real) -> Fraction:
 
 
 def words_each(scale: Fraction) -> int:
-    """How many random words one draw takes, but for one draw in 2^20 that starts over."""
+    """How many random words one draw takes, except one draw in 2^20 that starts over."""
     return 2 if scale >= 2 << _HIGH_BITS else 1
 
 
@@ -190,8 +190,8 @@ def one(law: GeometricLaw, source: BitSource) -> int:
 def _high(law: GeometricLaw, prefix: int, source: BitSource) -> float:
     """The high part: a whole float, or an int where float64 is not trusted.
 
-    The same steps for small and large t, which time must not tell apart: rounding is done by a
-    large number, and both conditions are looked at whatever the first one says.
+    The same steps for small and large t, because time must not distinguish them: rounding is done
+    by a large number, and both conditions are evaluated in every case.
     """
     if prefix >= _TRUSTED:
         t = law.step_float * (law.origin - math.log(prefix + 0.5))

@@ -13,9 +13,9 @@ y = |Y|, d = y - a. Rounding y, a and their difference moves d by at most e (y +
 np.exp and math.exp, trusted to 100 ulp, add 200e; V adds 2^-63 for its cell and e for rounding.
 Together below 2^-45. A decision is taken in float64 only where |V - p| >= 2^-40.
 
-**Rounded.** A normal draw of deviation sigma is, but for its sign, |Y| + w - 1/2 with an integer Y
-and w in [0, 1), and what is wanted is Y. With the same t and a, a discrete Laplace draw Y of scale
-t and a uniform w are kept with probability exp(-z),
+**Rounded.** A normal draw of deviation sigma is, up to its sign, |Y| + w - 1/2 with an integer Y
+and w in [0, 1); the result is Y. With the same t and a, a discrete Laplace draw Y of scale t and a
+uniform w are kept with probability exp(-z),
 
     z = (|Y| + w - 1/2 - a)^2 / (2 sigma^2) + w / t.
 

@@ -1,7 +1,7 @@
 """Exact selection: one index, with a probability that depends on its score. No float softmax.
 
-Work is the same whatever the scores: each candidate costs one exponential or one logarithm, so
-time tells nothing about which one is chosen. (Flipping coins until one shows heads would.)
+Work is the same whatever the scores: each candidate costs one exponential or one logarithm, so time
+reveals nothing about which one is chosen. (Flipping coins until one shows heads would.)
 
 **The error band of the scores.** Write e = 2^-53, x_i = (max - score_i) / t >= 0, M for the
 largest |score| and n for their number. Integer scores are subtracted exactly. Float scores are the
@@ -63,7 +63,7 @@ def exactly(score: Any) -> Fraction:
     """A score as the number it is: a float is its double, because scores are data.
 
     How far one person moves a score is known of the numbers that were computed; the decimals they
-    print as can be further apart, if only by a unit in the seventeenth place.
+    print as can differ more, if only by a unit in the seventeenth place.
 
     Example:
         >>> exactly(0.5), exactly(0.1) == Fraction(1, 10)
@@ -177,7 +177,7 @@ def _as_floats(multiplicities: Multiplicities, read: Scores) -> NDArray[np.float
     raise InputError(
         "multiplicities are out of range, or not one a score",
         why="each candidate stands for 1 to 2^500 equal ones",
-        fix="leave out candidates that stand for nothing, or use a coarser grid",
+        fix="leave out empty candidates, or use a coarser grid",
     )
 
 
@@ -230,7 +230,7 @@ def permute_and_flip(
     errors, each taken as 2^-30 + 2^-48 (x_i + M/t).
 
     Edge cases: one candidate is always chosen; an empty list, NaN and infinite scores are refused.
-    With multiplicities, as many random words are taken whatever the number of candidates.
+    With multiplicities, the number of random words does not depend on the number of candidates.
 
     Example:
         >>> permute_and_flip([0, 1000, 0], temperature=1)
@@ -280,7 +280,7 @@ def _flip(
 
 
 def _largest_of(prefixes: Indices, many: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest of so many exponential draws each, from 63 bits of a uniform."""
+    """The largest of that many exponential draws each, from 63 bits of a uniform."""
     near, far = (prefixes + 0.5) * 2.0**-63, ((1 << 63) - 1 - prefixes + 0.5) * 2.0**-63
     survives = np.where(near < 0.5, np.log1p(-np.minimum(near, 0.5)), np.log(far))
     return np.asarray(-np.log(-np.expm1(survives / many)))

@@ -2,7 +2,7 @@
 
 **How.** With v = x/sqrt(4 + x^2) the distribution function is 1/2 + (3v - v^3)/4, so its inverse is
 elementary: v = 2 sin(asin(2u - 1)/3) and x = 2v/sqrt(1 - v^2). A draw is floor(scale x(U) + 1/2)
-for a uniform real U, of which as many bits are looked at as it takes: one word, nearly always.
+for a uniform real U, of which as many bits are read as needed: one word, nearly always.
 
 **The error band.** By symmetry let w be the smaller of u and 1 - u, and q = (2/3) asin(sqrt(w)).
 Then 1 - |v| = 2 sin(q/2)^2 + sqrt(3) sin(q), a sum of positive terms: right to 2^-45 of itself with
@@ -35,7 +35,7 @@ def rounded_student(scale: Real, size: int | None = None, *, widest: Real | None
     """Student's t noise with four degrees of freedom times `scale`, rounded; or `size` draws.
 
     P(noise >= m) = P(T >= (m - 1/2)/scale), exactly. The variance is 2 scale^2, and 1/12 for
-    rounding. One random word for each draw, but for one in millions, whatever the scale.
+    rounding. One random word for each draw at every scale, except one draw in millions.
 
     Edge cases: scales are from 2^-20 to 2^60. Draws beyond 64 bits are Python ints. The wider, the
     more draws need arbitrary precision, which takes longer: where the scale is private, pass the

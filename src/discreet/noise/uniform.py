@@ -19,8 +19,8 @@ def below(n: Any, size: Size = None, *, at_most: int | None = None) -> NDArray[A
 def below(n: Any, size: Size = None, *, at_most: int | None = None) -> Any:
     """Draw an integer from 0 to n - 1, each with probability 1/n, exactly.
 
-    Where n itself must not show, `at_most` is the largest it can be: a few draws then take as many
-    words as that would, whatever n is.
+    Where n itself must not show, `at_most` is the largest it can be: a few draws then take that
+    many words, whatever n is.
 
     Edge cases: n = 1 gives 0; n < 1 and anything but an int are refused; arrays are int64, or
     Python ints where n exceeds 2^63.

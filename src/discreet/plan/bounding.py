@@ -1,7 +1,7 @@
 """How much of one person enters an answer: limits, integer weights, and the norms they bound.
 
-Whoever has more than the limits counts for less, by an integer weight, and nobody is refused or
-dropped for having much. What that bounds is the theorem that every answer rests on; the proof is in
+People with more than the limits count for less, by an integer weight; nobody is refused or dropped
+for having much. What that bounds is the theorem that every answer rests on; the proof is in
 `docs/explanation/proofs/bounding.md`.
 """
 
@@ -76,7 +76,7 @@ class ContributionBounds:
 
     @property
     def full_rows(self) -> int:
-        """The most rows that count in full, for whoever has that many."""
+        """The most rows that count in full, for people who have that many."""
         if self.far is None or self.far >= self.rows:
             return self.rows
         return max(self.far, self.far_rows)
@@ -94,14 +94,14 @@ class ContributionBounds:
 
     @staticmethod
     def read(stored: Sequence[Any]) -> "ContributionBounds":
-        """What `stored` gave; older versions know nobody who is far."""
+        """What `stored` gave; older versions have no second count."""
         kind, rows, groups, *beyond = stored
         far, share = beyond or (None, 1)
         return ContributionBounds(NoiseKind(kind), rows, groups, far, Fraction(share))
 
     @staticmethod
     def stated(limits: Limits, noise_kind: NoiseKind) -> "ContributionBounds":
-        """The limits that somebody has stated, in the norm of the noise; 1 for what is not."""
+        """The stated limits, in the norm of the noise; 1 for what is not."""
         groups, rows = limits.max_groups or 1, limits.max_rows or 1
         if noise_kind is NoiseKind.LAPLACE:
             return ContributionBounds(noise_kind, groups * rows, groups)

@@ -88,18 +88,18 @@ def first(of: Expr | str, *by: By) -> PersonAggregate:
 
 
 def row_number(*by: By) -> WindowColumn:
-    """The place of a row among its owner's, from 1, for `with_windows`."""
+    """The position of a row among its owner's rows, from 1, for `with_windows`."""
     return WindowColumn("", WindowFunction.ROW_NUMBER, order=_orders(by))
 
 
 def lag(of: Expr | str, *by: By, offset: int = 1) -> WindowColumn:
-    """The value of the same person's row so many rows before; after, if it is negative."""
+    """The value of the same person's row that many rows before, or after if it is negative."""
     function = WindowFunction.LAG if offset >= 0 else WindowFunction.LEAD
     return WindowColumn("", function, expression_of(of), order=_orders(by), offset=abs(offset))
 
 
 def running(agg: "Agg", *by: By, rows: tuple[int | None, int | None] | None = None) -> WindowColumn:
-    """An aggregate of the same person's rows up to each, or of `rows` around it."""
+    """An aggregate of the same person's rows up to each row, or of `rows` around it."""
     one = _summary("", agg)
     return WindowColumn(
         "", one.summary, one.argument, order=_orders(by), where=one.where, frame=rows
@@ -341,7 +341,7 @@ class From:
         where: Expr | None = None,
         keep: rel.Keep | str = rel.Keep.MATCHED,
     ) -> "From":
-        """Each row beside the same person's rows there; their columns are called "other.day".
+        """Each row joined to the same person's rows there; their columns are called "other.day".
 
         Of a public table, `curator.schema.tables["cities"]`, the row whose key is equal to `on`.
         """
@@ -448,7 +448,7 @@ class From:
         return self._asked_as(make)
 
     def _asked_as(self, make: Callable[[rel.Relation], Query]) -> "Question":
-        """A question about these rows, with bounds that the curator knows of where it needs any."""
+        """A question about these rows, with bounds that the curator knows where it needs any."""
         from discreet.plan.answer_builder import Question  # noqa: PLC0415 - it builds on this
 
         try:

@@ -183,7 +183,7 @@ def col(name: str) -> Expr:
 
 
 def case(*branches: tuple[Expr, Operand], otherwise: Operand) -> Expr:
-    """A value by conditions, as when and then elsewhere.
+    """A value that depends on conditions, like when and then elsewhere.
 
     Example:
         >>> age = case((col("age") < 30, "young"), otherwise="older").alias("age")
@@ -237,7 +237,7 @@ def check_rows(of: "Expr | Agg", rows: rel.Relation | None) -> None:
 
 
 def by_name(of: Any) -> Any:
-    """An expression for an answer, where columns are told by their names alone."""
+    """An expression for an answer, whose columns are referred to by name alone."""
     return replace(of, rows=None) if isinstance(of, Expr) else of
 
 
@@ -392,12 +392,12 @@ def median(of: Expr | str) -> Agg:
 
 
 def minimum(of: Expr | str) -> Agg:
-    """The least of bounded numbers, but for some rows that hide each person."""
+    """The least of bounded numbers, except some rows that hide each person."""
     return _agg(AggregateFunction.MIN, of)
 
 
 def maximum(of: Expr | str) -> Agg:
-    """The greatest of bounded numbers, but for some rows that hide each person."""
+    """The greatest of bounded numbers, except some rows that hide each person."""
     return _agg(AggregateFunction.MAX, of)
 
 

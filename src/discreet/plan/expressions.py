@@ -178,7 +178,7 @@ class _Operators:
 
 @dataclass(frozen=True, slots=True)
 class Literal(_Operators):
-    """A constant; `kind` is needed for NULL, which has no kind of its own."""
+    """A constant; NULL needs `kind`, because it has none itself."""
 
     size: ClassVar[int] = 1
     value: Value
@@ -195,7 +195,7 @@ class Column(_Operators):
 
 @dataclass(frozen=True, slots=True)
 class _Compound(_Operators):
-    """An expression of expressions; `size` counts the parts, a shared one wherever it stands."""
+    """An expression of expressions; `size` counts the parts, a shared one at each of its places."""
 
     size: int = field(init=False, repr=False, compare=False)
 
@@ -352,9 +352,9 @@ class _Same:
 def remember(most: int, size: Callable[[Any], int] | None = None) -> Callable[[F], F]:
     """Remember the newest `most` results of a pure function of a frozen value; few of large ones.
 
-    What it is remembered for is kept alive, so no other value can have its identity. Errors are
-    not remembered. Further arguments are passed by position. They are hashable and told apart by
-    what they are equal to; mappings, which are not, by their identity.
+    What it is remembered for is kept alive, so no other value can have its identity. Errors are not
+    remembered. Further arguments are passed by position. They are hashable and compared by value;
+    mappings, which are not, by their identity.
 
     Example:
         >>> @remember(8)

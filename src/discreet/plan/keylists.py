@@ -16,7 +16,7 @@ MOST = 100_000
 """No longer list is made up; one that an owner states may be as long as they like."""
 
 FEW = 1 << 10
-"""Bounded whole numbers and days are listed where they are no more than this."""
+"""Bounded whole numbers and days are listed if there are no more than this."""
 
 
 _room: Final = ContextVar[list[int] | None]("values that may still be listed", default=None)

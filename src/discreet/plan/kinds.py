@@ -55,7 +55,7 @@ class Kind(Enum):
         return _PYTHON_TYPES[self]
 
     def holds(self, value: "Value") -> bool:
-        """Whether a row can have a value of this kind, as it is; NULL aside."""
+        """Whether a row can have a value of this kind, unconverted; NULL aside."""
         if not isinstance(value, self.python):
             return False
         match value:

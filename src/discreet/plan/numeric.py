@@ -2,8 +2,8 @@
 
 Two ranges belong to a value. `declared` has the ends that public facts state, infinite where they
 state none. `reach` is all that it can be, given its kind too: 64 bits, the finite doubles, the
-dates there are. Kinds and NULLs follow from reach. The range of a result follows from what is
-declared, so that a value nobody bounded stays unbounded.
+dates there are. Kinds and NULLs follow from reach. The range of a result follows from declarations,
+so an unbounded value stays unbounded.
 """
 
 import math
@@ -154,7 +154,7 @@ def whole_quotient(operands: Sequence[Type]) -> ResultType:
 def _whole_result(
     operation: Callable[..., Range | None], operands: Sequence[Type], *, strays: bool
 ) -> ResultType:
-    """A whole number in a range, all of which it can be."""
+    """A whole number that can be any in a range."""
     bounds = stated(operation(*map(declared, operands)), Kind.INTEGER)
     nullable = strays or _any_nullable(operands)
     keys = few(bounds, Kind.INTEGER, nullable=nullable)

@@ -8,8 +8,8 @@ followed by a character that nothing takes. There is one longest match, which gr
 leftmost-longest ones find.
 
 Why time is bounded: engines that keep all states take each of them for each character. Those that
-try from each start go over a run once a start, the square of a text's length in all where it is
-open: they have to refuse what `runs`.
+try from each start scan a run once per start, the square of a text's length in all if it is open:
+they have to refuse what `runs`.
 """
 
 import math
@@ -38,7 +38,7 @@ class Pattern:
     """A pattern that every engine reads alike, with one group, which is extracted.
 
     `states` are characters that a match takes, a repeat without an end counting as its least and
-    one, and long sets as several. It `runs` where it can begin anywhere and repeat without an end.
+    one, and long sets as several. It `runs` if it can begin anywhere and repeat without an end.
     """
 
     text: str

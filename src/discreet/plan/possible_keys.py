@@ -80,7 +80,7 @@ def possible_type(key: Expression, relation: rel.Relation) -> Type:
 
 
 def _of_lists(key: Expression, columns: dict[str, Type]) -> Expression:
-    """A key in which each part whose values are told here is a column of its own."""
+    """A key in which each part with the values given here is a column of its own."""
     key = mapped(key, lambda part: _of_lists(part, columns))
     values = _values(key, columns)
     if values is None:

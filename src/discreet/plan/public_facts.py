@@ -39,8 +39,8 @@ from discreet.plan.statistics import behind
 from discreet.plan.typing import infer
 
 PICKED = (
-    "Rows are picked by noisy numbers: the fewer are shown, the wider their intervals, so that in"
-    " an average answer no more than 5 in 100 of them miss"
+    "Noisy numbers decide which rows are shown: intervals are widened for that, the more the fewer"
+    " are shown, so that 95 % of those shown hold on average"
 )
 
 
@@ -90,11 +90,11 @@ def _shown_keys(query: Query) -> list[str]:
 def _unit(tables: Sequence[Table]) -> str:
     if isinstance(tables[0].unit, EachRow):
         names = " or ".join(table.name for table in tables)
-        return f"one row of {names}, and nobody's other rows"
+        return f"one row of {names}, not all rows of a person"
     if isinstance(tables[0].unit, PersonPeriod):
         return tables[0].unit.words(tables[0].name)
     owners = " and ".join(dict.fromkeys(_owner(table) for table in tables))
-    return f"one person with all of their rows, as {owners} tells people apart"
+    return f"one person, with all of their rows (identified by {owners})"
 
 
 def _owner(table: Table) -> str:
@@ -102,7 +102,7 @@ def _owner(table: Table) -> str:
         case Person(column):
             return f"{table.name}.{column}"
         case KeyPath(column, target, key):
-            return f"{table.name}.{column} by way of {target}.{key}"
+            return f"{table.name}.{column} through {target}.{key}"
         case PersonPeriod():
             return table.unit.words(table.name)
         case EachRow():
@@ -118,7 +118,7 @@ def _clamped(query: Query) -> list[str]:
 
 
 def left_out(query: Query) -> list[str]:
-    """Rows that do not count, told where the answer differs from the question for it."""
+    """Rows that do not count, reported if the answer differs from the question because of them."""
     parts = questions_in(query)
     said = (
         one for part in parts for one in (*_join_caps(part), *_counted_rows(part), *_held(part))
@@ -138,8 +138,8 @@ def _empty_groups(query: Query) -> list[str]:
         return []
     return [
         f"All {one.group_count:,} groups of {' and '.join(key.name for key in one.keys)} count, "
-        "also those without rows"
-        + "; NULL is among them"
+        "also empty ones"
+        + "; NULL is one of them"
         * any(None in (of.keys or ()) for of in one.key_types)
         for one in questions_in(query)
         if one.keys and one.has_known_keys
@@ -151,7 +151,7 @@ def _held(query: Query) -> list[str]:
     held = list(clamped_columns(query.relation))
     used = {column for _, column in reads(query)} if held else set()
     return [
-        f"{name} is held between {low} and {high}; intervals do not allow for what that cuts off"
+        f"{name} is clamped to {low} .. {high}; intervals do not include the effect of that"
         for name, low, high in held
         if name in used
     ]
@@ -162,9 +162,9 @@ def _counted_rows(query: Query) -> list[str]:
     if all(one.measure.is_count for one in query.aggregates):
         return []
     return [
-        f"{name} counts at most {counted(int(of.high), 'row')} of one person, as the limits state"
+        f"{name} counts at most {counted(int(of.high), 'row')} per person (the stated limits)"
         if type(of) is Range
-        else f"{name} of one person is held to {range_words(of, Kind.REAL)}, as the limits state"
+        else f"{name} of one person is clamped to {range_words(of, Kind.REAL)} (the stated limits)"
         for name, of in held_counts(query).items()
     ]
 
@@ -176,20 +176,19 @@ def _join_caps(query: Query) -> list[str]:
     caps = [cap for node in joins for cap in rel.join_caps(node) if cap]
     if not caps:
         return []
-    return [
-        f"Of a person with more than {min(caps):,} rows, so many enter a join, chosen at random"
-    ]
+    return [f"At most {min(caps):,} rows of a person enter a join, chosen at random"]
 
 
 def _extremes(parts: Sequence[Query]) -> list[str]:
     return [
         (
-            f"{a.name} is a value some rows from the end"
+            f"{a.name} aims a few rows from the end"
             if a.from_end
             else f"{a.name} is the {float(100 * level_of(a)):g} % quantile"
         )
-        + ": the one person at the very "
-        f"{'bottom' if a.measure is AggregateFunction.MIN else 'top'} cannot be shown"
+        + ": the very "
+        f"{'lowest' if a.measure is AggregateFunction.MIN else 'highest'} value may be one "
+        "person's, and cannot be shown"
         for one in parts
         for a in one.aggregates
         if a.measure in EXTREMES
@@ -248,7 +247,7 @@ MOST = 5000
 """Groups that are written into a question about what is outside of them."""
 
 OUTSIDE = "outside"
-"""The column that tells how many people there are."""
+"""The column with the number of people."""
 
 
 def missing_rows(query: Query, *, totals: bool = False) -> list[str]:
@@ -256,9 +255,9 @@ def missing_rows(query: Query, *, totals: bool = False) -> list[str]:
 
     Where more is computed from the groups, `totals` of them are without these rows too.
     """
-    said = [f"where {name} is {words}" for name, words in incomplete_keys(query).items()]
-    where = "no group, and no share or total of groups counts them," if totals else "no group"
-    return [f"Rows are in {where} {', or '.join(said)}"] if said else []
+    said = [f"{name} is {words}" for name, words in incomplete_keys(query).items()]
+    none = "no group, nor in shares and totals of groups" if totals else "no group"
+    return [f"Rows where {', or '.join(said)} are in {none}"] if said else []
 
 
 def incomplete_keys(query: Query) -> dict[str, str]:
@@ -292,9 +291,9 @@ def _is_filtered(relation: rel.Relation, key: Expression, keys: Sequence[Value])
 
 
 def is_declared(expression: Expression, scope: Mapping[str, Type]) -> bool:
-    """Whether the keys of an expression are somebody's list, which rows may be outside of.
+    """Whether the keys of an expression are a declared list, which may not contain all rows.
 
-    Truth values, bounded numbers and the texts of a CASE are all listed, whatever a row holds.
+    Truth values, bounded numbers and the texts of a CASE are all listed, for any row.
     """
     match expression:
         case Column(name):
@@ -313,9 +312,9 @@ def is_declared(expression: Expression, scope: Mapping[str, Type]) -> bool:
 
 
 def count_outside(query: Query, found: Sequence[Sequence[Value]] | None = None) -> Query:
-    """The question how many people have a row in none of the groups; of rows, where each counts.
+    """The question of how many people have a row in none of the groups; of rows, where each counts.
 
-    `found` are the groups that an answer told, for questions whose groups are not public.
+    `found` are the groups of an earlier answer, for questions whose groups are not public.
     """
     types = query.key_types
     if not types or query.also:
@@ -416,7 +415,7 @@ def fetched(query: Query) -> list[Read]:
 
 
 def _reads(query: Query, wanted: dict[int, set[str]]) -> list[Read]:
-    """The stored columns behind wanted columns; each relation is looked at once."""
+    """The stored columns behind requested columns; each relation is looked at once."""
     order, _ = rel.nodes_of(query.relation)
     names = wanted[id(query.relation)]
     names |= all_mentioned([*(key.expression for key in query.keys), *measured_in(query)])

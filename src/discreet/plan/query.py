@@ -67,7 +67,7 @@ class Aggregate:
     """One aggregate of each group, over the rows for which `where` is true.
 
     `level` is the quantile's; `sample` tells sample from population variance and covariance.
-    `weight` is how much its error matters beside that of other aggregates of the question.
+    `weight` is how much its error matters relative to other aggregates of the question.
     """
 
     name: str
@@ -122,7 +122,7 @@ class Query:
     also: "tuple[Query, ...]" = field(default=(), metadata={"written": "where there are any"})
     then: "ReleasedTable | None" = field(default=None, metadata={"written": "where there is one"})
     only_possible: bool = field(default=False, metadata={"written": "where it is True"})
-    """Whether keys that the conditions rule out are no groups; older questions have them."""
+    """Whether keys that the conditions rule out are left out; older questions have them."""
     size: int = field(init=False, repr=False, compare=False)
     """How many parts its relations and expressions have."""
     key_types: tuple[Type, ...] = field(init=False, repr=False, compare=False)
@@ -162,7 +162,7 @@ class Query:
 
 
 def _settle(query: Query) -> None:
-    """Write down what is known of the groups, of who is protected, and of what is read."""
+    """Record what is known of the groups, of who is protected, and of what is read."""
     facts, scope = query.relation.facts, columns_of(query.relation)
     alone = isinstance(facts.unit, EachRow)
     if query.only_possible:
@@ -232,7 +232,7 @@ def _check_size(query: Query) -> None:
 
 
 def check_count(count: int, most: int, what: str) -> None:
-    """Refuse a question with more than so many parts of a kind."""
+    """Refuse a question with too many parts of a kind."""
     if count > most:
         raise InputError(
             f"the question has more than {most} {what}",
@@ -322,14 +322,14 @@ GROUPING = Type(Kind.INTEGER, nullable=False, range=Range(0, 1))
 
 
 def groupings(query: Query) -> tuple[str, ...]:
-    """The columns that tell which keys a row is grouped by, where that is not all of them."""
+    """The columns that say which keys a row is grouped by, if not all of them."""
     if all(len(chosen) == len(query.keys) for chosen in query.sets):
         return ()
     return tuple(grouping_name(key.name) for key in query.keys)
 
 
 def grouping_name(key: str) -> str:
-    """The name of the column that tells whether rows are grouped by a key."""
+    """The name of the column that says whether rows are grouped by a key."""
     return f"grouping({key})"
 
 
@@ -342,8 +342,8 @@ def level_of(aggregate: Aggregate) -> Fraction:
     """The quantile that an aggregate asks for.
 
     MIN and MAX are counted `from_end`, 0 or 1. In questions that were stored before there was that,
-    they are the ends of the middle 99.9 %. A mode has the level whose scores one row moves as far
-    apart as its own.
+    they are the ends of the middle 99.9 %. A mode has the level whose scores one row changes as
+    much as its own.
     """
     if aggregate.level is not None:
         return aggregate.level

@@ -1,4 +1,4 @@
-"""Private rows: a closed set of relations, each of which keeps people apart.
+"""Private rows: a closed set of relations, each of which keeps people separate.
 
 Every row of a relation belongs to one person (or is one, under `EachRow`), and a person's rows come
 out of that person's rows alone, and out of public tables. So adding or removing one person adds or
@@ -23,7 +23,7 @@ LARGEST = 1 << 14
 """Relations and parts of expressions that a question may have, once shared ones are written out.
 
 A question is a graph: a name that WITH gives is one relation, however often it is read. Walks over
-it are linear in what is different. What it stands for doubles with every `a UNION ALL a`.
+it are linear in what is different. Its expansion doubles with every `a UNION ALL a`.
 """
 
 
@@ -31,7 +31,7 @@ MOST_JOINED = 1 << 16
 """Rows that one join may give one person.
 
 Joins multiply a person's rows, and a chain of them without end. So before rows enter a join, each
-side keeps at most so many rows a person that no person gets more out of it: all of these against a
+side keeps few enough rows per person that no person gets more out of it: all of these against a
 side with one row each, and 256 against 256. Few people have as many rows of one kind; what they
 have beyond is left out, chosen by a keyed hash.
 """
@@ -51,7 +51,7 @@ class RelationFacts:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """The base of relations; it is no part of the question's text or of equality."""
+    """The base of relations; it is not part of the question's text or of equality."""
 
     facts: RelationFacts = field(init=False, repr=False, compare=False)
 
@@ -109,10 +109,10 @@ class Keep(Enum):
 
 @dataclass(frozen=True, slots=True)
 class JoinPublic(_Node):
-    """Each row beside the one row of a public table that its key names.
+    """Each row joined to the one row of a public table that its key names.
 
     `on` gives an expression over the input for each column of the table's key, in order. Columns of
-    the table come under the names in `columns`.
+    the table have the names in `columns`.
     """
 
     input: "Relation"
@@ -130,7 +130,7 @@ class JoinPublic(_Node):
 
 @dataclass(frozen=True, slots=True)
 class JoinPerson(_Node):
-    """Each row beside every row of the same person on the right for which `on` is equal.
+    """Each row joined to every row of the same person on the right for which `on` is equal.
 
     `condition` has to be true too; it is over the columns of both sides, which must have different
     names. Under `Keep.ALL` columns of the right may be NULL. Each side keeps at most `join_caps`
@@ -156,7 +156,7 @@ def join_person(
     keep: Keep,
     condition: Expression | None = None,
 ) -> JoinPerson:
-    """Rows of the same person beside each other, with the limits that they can have.
+    """Rows of the same person joined to each other, with the limits that follow.
 
     Where nothing but the person has to be equal, each row meets all: rows multiply unless a side
     has one row each. Further equalities are mostly of the one row that both are about.
@@ -181,7 +181,7 @@ class MatchPerson(_Node):
     Stability: rows stay one for one, and the new value of a row is a function of that row and of
     its owner's rows on the right. Whoever is added or removed takes nobody else's rows along, nor
     changes them. Without a `condition` every row counts; with one, both sides keep at most
-    `join_caps` rows of a person, since each row has to be looked at beside each.
+    `join_caps` rows of a person, since each row is compared with each.
     """
 
     left: "Relation"
@@ -299,7 +299,7 @@ Relation: TypeAlias = (
 
 
 def _meet(here: Type, there: Type) -> None:
-    """Rows meet where values are equal, which engines can only tell of values of one kind.
+    """Rows match if values are equal, and engines can only compare values of one kind.
 
     Why: as doubles many whole numbers are equal, so that one row would meet many rows of a table
     whose key names one.

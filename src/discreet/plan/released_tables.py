@@ -65,7 +65,7 @@ _NUMBERS = {
     AnswerWindowFunction.PERCENT_RANK: Kind.REAL,
     AnswerWindowFunction.CUME_DIST: Kind.REAL,
 }
-"""Functions that tell a place; the others tell a value of some row."""
+"""Functions that return a position; the others return a value of some row."""
 
 _COUNTS = {AggregateFunction.COUNT, AggregateFunction.COUNT_DISTINCT}
 _ANY_KIND = {*_COUNTS, AggregateFunction.MIN, AggregateFunction.MAX}
@@ -205,7 +205,7 @@ class AnswerTable(_Table):
 
 @dataclass(frozen=True, slots=True)
 class PublicRows(_Table):
-    """The rows of a public table, as they are when the questions beside it are measured."""
+    """The rows of a public table, as they are when the questions with it are measured."""
 
     table: PublicTable
 
@@ -273,7 +273,7 @@ class WindowedTable(_Table):
 
 @dataclass(frozen=True, slots=True)
 class RegroupedTable(_Table):
-    """A row for each group of released rows; one row where there are no keys."""
+    """A row for each group of released rows; one row if there are no keys."""
 
     source: "ReleasedTable"
     keys: tuple[Named, ...]
@@ -387,7 +387,7 @@ ReleasedTable: TypeAlias = (
 
 
 def moved(table: ReleasedTable, places: Mapping[int, int]) -> ReleasedTable:
-    """The same table over answers that stand at other places."""
+    """The same table over answers at other positions."""
     if isinstance(table, AnswerTable):
         return replace(table, place=places[table.place])
     below = {

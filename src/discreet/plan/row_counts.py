@@ -1,11 +1,11 @@
 """Counts and sums of one person's rows, which have no bounds but those that limits give.
 
 `AVG(n)` over a subquery that counts each person's rows is answered as `AVG(LEAST(n, rows))` where
-the table states `rows`: whoever has more counts for so many, as in every other answer about it. A
-sum of values with bounds is held to what so many rows can add up to. Conditions and groups see
+the table states `rows`: people with more count for that many, as in every other answer about it. A
+sum of bounded values is clamped to what that many rows can add up to. Conditions and groups see
 both as they are.
 
-Counts and sums of one person's rows that nobody has bounded, measured by the rows themselves.
+Unbounded counts and sums of one person's rows, measured on the rows themselves.
 
 The sum over people of what their rows add up to is the sum over all rows. So `AVG(n)` over a
 subquery that counts each person's rows is the number of rows over the number of people, and how
@@ -182,7 +182,7 @@ def counted_column(argument: Expression) -> str | None:
 def hold_counts(
     aggregate: Aggregate, counts: Mapping[str, Range | None], columns: Mapping[str, Type]
 ) -> Aggregate:
-    """The aggregate, with the counts and sums that it needs bounds of held to the limits.
+    """The aggregate, with the counts and sums that need bounds clamped to the limits.
 
     An argument that has no bounds reads columns whose range is proved as `_held` writes them,
     wherever they stand in it: each row that counts has the same value either way.
@@ -222,7 +222,7 @@ def _held(argument: Expression, counts: Mapping[str, Range | None]) -> Expressio
 
 
 def held_counts(query: Query) -> Mapping[str, Range]:
-    """The counts and sums that are held to what limits state."""
+    """The counts and sums that are clamped to stated limits."""
     counts = row_counts(query.relation)
     arguments = {argument for one in query.aggregates for argument in one.arguments}
     return {
@@ -243,8 +243,8 @@ class SpreadRows:
     """A relation of people with each person's rows in place of their one row.
 
     `values` are the columns that counted or added up these rows, and what each row adds: the column
-    of its value (None for 1) and that of whether it counts. `keys` are further columns that tell
-    rows of people apart below: where groups do not share them, one person is several.
+    of its value (None for 1) and that of whether it counts. `keys` are further columns that
+    distinguish rows of people below: where groups do not share them, one person is several.
 
     Stability: rows are those of `PersonWindow` over the rows below, and filters on what is the same
     in all rows of a person; whoever is added or removed takes their own rows along.

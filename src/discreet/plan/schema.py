@@ -44,7 +44,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Keys:
-    """All values of a category that can be asked for; each is answered, present or not.
+    """All values of a category that can be asked about; each is answered, present or not.
 
     Rows with other values are in no group; list None to have NULL as a group.
 
@@ -83,7 +83,7 @@ class Keys:
 
 
 def _is_gap(value: Any) -> bool:
-    """Whether a value stands for a missing one: NaN and NaT are not equal to themselves."""
+    """Whether a value represents a missing one: NaN and NaT are not equal to themselves."""
     return value is None or bool(value != value)  # noqa: PLR0124 - see above
 
 
@@ -96,7 +96,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class KeyPath:
-    """A key path to the person: from `column` to `table`.`key`, and on from there.
+    """A key path to the person: from `column` to `table`.`key`, and so on.
 
     The key has to be unique in its table; that is checked when the data is added.
     """
@@ -108,7 +108,7 @@ class KeyPath:
 
 @dataclass(frozen=True, slots=True)
 class PersonPeriod:
-    """A person in one period: protects all that somebody does in one day, not in two of them.
+    """A person in one period: protects what somebody does in one day, not on several days together.
 
     `column` names the person, `period` is a column of dates or times, and `every` says how long a
     period is. A row belongs to the period of the value that questions see, so that values outside
@@ -116,7 +116,7 @@ class PersonPeriod:
 
     Example:
         >>> PersonPeriod("user", "day", every="day").words("v")
-        'one person in one day, with all of their rows of that day, as v.user and v.day tell'
+        'one person in one day, with all of their rows of that day (identified by v.user and v.day)'
     """
 
     column: str
@@ -133,14 +133,14 @@ class PersonPeriod:
 
     @property
     def who(self) -> str:
-        """Whom a limit speaks of."""
+        """Whom a limit is about."""
         return f"one person in one {self.every}"
 
     def words(self, table: str) -> str:
         """The privacy unit in words."""
         return (
-            f"{self.who}, with all of their rows of that {self.every}, as "
-            f"{table}.{self.column} and {table}.{self.period} tell"
+            f"{self.who}, with all of their rows of that {self.every} (identified by "
+            f"{table}.{self.column} and {table}.{self.period})"
         )
 
 
@@ -150,7 +150,7 @@ PERIODS = ("hour", "day", "week", "month", "quarter", "year")
 
 @dataclass(frozen=True, slots=True)
 class EachRow:
-    """Protects a single row and nobody's other rows: a choice that has to be spelled out."""
+    """Protects a single row, not all rows of a person: a choice that has to be explicit."""
 
 
 Unit: TypeAlias = Person | PersonPeriod | KeyPath | EachRow
@@ -158,7 +158,7 @@ Unit: TypeAlias = Person | PersonPeriod | KeyPath | EachRow
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of one person an answer may hold; what is not said is chosen privately.
+    """How much one person may contribute to an answer; unstated limits are chosen privately.
 
     `max_groups` groups of an answer, `max_rows` rows in each of them.
     """
@@ -186,11 +186,11 @@ PERSON = "_person"
 
 
 PART = "_part"
-"""The column that tells the parts of a table apart, where they are told apart."""
+"""The column that distinguishes the parts of a table, if any."""
 
 
 def distinct(names: Iterable[str]) -> None:
-    """Refuse a name that is given twice, or is reserved; engines do not tell cases apart."""
+    """Refuse a name that is given twice, or is reserved; engines do not distinguish case."""
     seen: set[str] = set()
     for name in names:
         if name.casefold() == PERSON:

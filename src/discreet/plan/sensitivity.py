@@ -52,7 +52,7 @@ class Strategy:
 
     @staticmethod
     def of(statistics: tuple[Statistic, ...]) -> "Strategy":
-        """The strategy for a statistic alone, or for some of which `together` finds such.
+        """The strategy for one statistic, or for several for which `together` finds one.
 
         TypeError for others, whose sensitivity would be another.
         """
@@ -88,15 +88,15 @@ def sensitivity(strategy: Strategy, contributions: ContributionBounds) -> Fracti
     """How far adding or removing one person moves what is measured, in the norm of the noise.
 
     Guarantee:
-        A whole number: so the noise of a group is the same whether it comes alone or among others,
-        which may be there because of one person.
+        A whole number: so the noise of a group is the same alone or among others, which may be
+        there because of one person.
     Neighbours:
         Adding or removing a person. Changing one moves it twice as far: see `Measurement`.
     Why:
         Rows are weighted so that the norm of a person's rows is at most FULL * rows, and each adds
-        `each` at most. A person who counts as one has weights whose norm is at most FULL * groups,
-        or FULL * sqrt(groups). Of different values a person adds at most `rows` to all groups
-        together, each of which counts FULL.
+        `each` at most. In a count of people, a person has weights whose norm is at most FULL *
+        groups, or FULL * sqrt(groups). Of different values a person adds at most `rows` to all
+        groups together, each of which counts FULL.
     Edge cases:
         Roots are rounded up to whole numbers. Exact sums that an engine saturates move no further.
 
@@ -122,14 +122,14 @@ def sensitivity(strategy: Strategy, contributions: ContributionBounds) -> Fracti
 
 
 def apart(statistics: Iterable[Statistic]) -> tuple[Strategy, ...]:
-    """Each statistic by itself."""
+    """Each statistic separately."""
     return tuple(Strategy.of((one,)) for one in statistics)
 
 
 def together(
     statistics: Sequence[Statistic], noise_kind: NoiseKind, alone: Statistic | None = None
 ) -> tuple[Strategy, ...]:
-    """Statistics of which one row moves only some, measured together as far as that helps.
+    """Statistics of which one row moves only some, measured together if that helps.
 
     A count of rows goes with one of some of them, for which another condition holds besides; under
     Laplace noise a count of values goes with their total. `alone` stays by itself.

@@ -90,8 +90,8 @@ class Distinct:
 class DistinctTotal(Distinct):
     """The sum of the different values of a group: whole numbers, none beyond `reach`.
 
-    Stability: of a person's different values in a group some count, as many as limits say. Whoever
-    goes takes along at most those that nobody else has, and each of them is at most `reach`.
+    Stability: of a person's different values in a group some count, as many as limits say. Removing
+    a person removes at most the values that only they have, each at most `reach`.
     """
 
     reach: int
@@ -110,7 +110,7 @@ def statistics_in(query: Query) -> dict[Aggregate, tuple[Statistic, ...]]:
     """The statistics of each aggregate of a query.
 
     Why: a centred total needs a count, which pays where the count serves others too. A sum that
-    would be the only one to need it is measured as it is, for the largest value.
+    would be the only one to need it is measured directly, for the largest value.
     """
     scope = columns_of(query.relation)
     found = {aggregate: statistics_of(aggregate, scope) for aggregate in query.aggregates}

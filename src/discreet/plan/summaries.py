@@ -3,7 +3,7 @@
 Every value here is a function of the rows of one person (and of a value of their keys) as a set
 with repetitions: whichever order an engine reads them in, it is the same. Rows that a window has to
 put in an order, and that its ORDER BY leaves equal, are ordered by all their columns; rows that are
-equal in those can stand for one another.
+equal in those are interchangeable.
 """
 
 import math
@@ -54,7 +54,7 @@ class RowOrder:
 class PersonAggregate:
     """A summary of one person's rows: of `argument`, or of the rows themselves.
 
-    `level` is that of a quantile: of n values in order, what stands at place 1 + level (n - 1).
+    `level` is that of a quantile: of n values in order, the one at position 1 + level (n - 1).
     """
 
     name: str
@@ -91,7 +91,7 @@ _PEERS = (WindowFunction.RANK, WindowFunction.DENSE_RANK)
 
 @dataclass(frozen=True, slots=True)
 class WindowColumn:
-    """One value beside each row, of the rows of the same person and `partition`, in an order.
+    """One value for each row, from the rows of the same person and `partition`, in an order.
 
     `offset` and `default` are those of LAG and LEAD. `frame` are the first and last row that count,
     as places from this one, None for all on that side; without it, all rows up to this one and its
@@ -110,7 +110,7 @@ class WindowColumn:
 
     @property
     def needs_every_order(self) -> bool:
-        """Whether rows that `order` leaves equal have to be told apart by their other columns."""
+        """Whether rows that `order` leaves equal have to be ordered by their other columns."""
         if isinstance(self.function, WindowFunction):
             return self.function not in _PEERS
         return self.frame is not None and self.frame != (None, None)

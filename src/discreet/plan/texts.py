@@ -70,7 +70,7 @@ LONGEST_TEXT = 1 << 10
 
 
 def longest_stored(of: Type) -> int:
-    """The code points that are read of a stored text: enough to tell every key that is declared.
+    """The code points that are read of a stored text: enough to distinguish all declared keys.
 
     One more than the key has: a text that only begins like it is another.
     """

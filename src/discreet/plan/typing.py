@@ -144,9 +144,9 @@ def _column(name: str, columns: Mapping[str, Type]) -> Type:
 def settled(of: Type) -> Type:
     """A declared type with the ends of its range made values of its kind.
 
-    What stands outside a kind bounds nothing: INTEGER from 0 to 2^70 is open above. This is the
-    range that a stored column is clamped into when it is read; where it holds few whole numbers or
-    days, those are all that can be asked for.
+    Bounds outside a kind bound nothing: INTEGER from 0 to 2^70 is open above. This is the range
+    that a stored column is clamped into when it is read; if it contains few whole numbers or days,
+    only those can be asked for.
 
     Example:
         >>> settled(Type(Kind.INTEGER, range=Range(0.5, 9.5))).range
@@ -251,8 +251,8 @@ _SHOWN, _SEARCHED = 6, 5000
 def check_listed(expression: Expression, columns: Mapping[str, Type]) -> None:
     """Refuse `sex = 'male'` where the keys of sex are Female and Male; `IN` and `<>` likewise.
 
-    A typing error that would be paid for is found for nothing: the owner's list of keys is public,
-    so whether a literal is on it may be told before any charge.
+    A typing error is found before it is paid for: the owner's list of keys is public, so whether a
+    literal is on it may be revealed before any charge.
 
     Columns alone are meant, and not what is computed from them: CAST(sex AS TEXT) = 'male' asks
     about rows that are outside of the declared keys.

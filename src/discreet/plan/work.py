@@ -72,7 +72,7 @@ class Work:
 
 @remember(512, SIZE)
 def bound_work(query: Query, rows: int) -> Work:
-    """The work of a question over tables of at most so many rows.
+    """The work of a question over tables of at most that many rows.
 
     Bound: if the question's relations have one row each, whatever it holds, they cause at most
     `steps` steps besides reading its texts (`seconds` has that too); unions and joins make several
@@ -116,7 +116,7 @@ def _bound_one(query: Query, rows: int) -> Work:
 
 
 def check_work(work: Work) -> None:
-    """Refuse a question of which one row could take too long."""
+    """Refuse a question if one row could take too long."""
     if work.steps > MOST_STEPS:
         raise InputError(
             f"{work.costliest} could take too long on one row",
@@ -140,7 +140,7 @@ class _Size:
 class _Cost:
     """One part of a question: steps of one row at worst and ordinarily, and over how many rows.
 
-    `reading` is what long texts of the table take, whatever is asked of them.
+    `reading` is the work of reading long texts of the table, for any question.
     """
 
     what: str
@@ -282,7 +282,7 @@ class _Plan:
         yield _Cost(what, steps, passes * ordinary * min(wide, 8), rows, each, reading)
 
     def _reading(self, scan: rel.Scan) -> int:
-        """Steps for the texts of a stored row, the characters of which are counted."""
+        """Steps for the texts of a stored row, whose characters are counted."""
         texts = self.texts[id(scan)].items()
         return sum(_CUT * n for name, n in texts if (scan.table.name, name) in self.read)
 
@@ -477,7 +477,7 @@ def _like(text: int, pattern: str, escape: str | None) -> int:
 
 
 def _named(node: Expression) -> str:
-    """A part of a question as it is written there."""
+    """A part of a question as it is written in the question."""
     match node:
         case Call(function, _):
             return function.value.upper()

@@ -55,7 +55,7 @@ class AccessStore:
                 self._watch = _open(path, 0)
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Rows as they stand now."""
+        """Current rows."""
         with self._lock, _refusing():
             return self._connection.execute(sql, values).fetchall()
 

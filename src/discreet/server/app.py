@@ -111,7 +111,7 @@ def build_app(
     )
     app = FastAPI(
         title="discreet",
-        description="Answers about people that give none of them away.",
+        description="Answers about people, with a limit on what they reveal about anyone.",
         version="1",
         openapi_url=None,
         redirect_slashes=False,

@@ -41,7 +41,7 @@ _LISTED: Final = 1 << 23
 
 @dataclass(frozen=True, slots=True)
 class AppState:
-    """A curator and what stands around it.
+    """A curator and the services around it.
 
     `folder` is the curator's, None in memory. Compute inside `computing`: it bounds what runs at a
     time and is waited for when the server stops. Read and price questions inside `planning` of a
@@ -119,7 +119,7 @@ class ServerCall:
 
     @property
     def session(self) -> AsyncSession:
-        """The curator as the caller sees it: an analyst what they were told, owners everything."""
+        """The curator as the caller sees it: analysts see their own answers, owners everything."""
         sees = self.caller.name if self.caller.role == "analyst" else None
         return self.app_state.curator.async_session(sees, self.caller.datasets)
 
@@ -130,7 +130,7 @@ class ServerCall:
 
     @property
     def schedule(self) -> ReleaseSchedule:
-        """Compute in turn, and let an answer be known just before a tick of whoever asked."""
+        """Compute in turn, and publish an answer just before a tick of its caller."""
         name, settings = self.caller.name, self.app_state.settings
         patience = max(600.0, 20 * settings.patience)  # it is charged already
         return self.app_state.timetable.schedule(

@@ -1,7 +1,7 @@
 """Bodies are bounded in size and in time before anything reads them.
 
-A body is read whole, within its limit, before a handler begins; uploads alone are streamed. Whoever
-does not take their reply is let go of.
+A body is read whole, within its limit, before a handler begins; uploads alone are streamed. A
+client that does not read its reply is disconnected.
 """
 
 import asyncio

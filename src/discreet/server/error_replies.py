@@ -93,7 +93,7 @@ def missing(what: str) -> HttpError:
 
 
 def as_http(error: Exception) -> HttpError:
-    """Any exception as an error to tell; of one that nobody meant to raise, nothing is told."""
+    """Any exception as an error to tell; an unexpected exception reveals nothing."""
     match error:
         case HttpError():
             return error

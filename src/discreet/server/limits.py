@@ -66,7 +66,7 @@ class ConcurrencyLimit:
     """Admits requests to the handler threads, `most` of one name and `threads` in all at a time.
 
     Edge cases:
-        Beyond `most`, served or waiting, a name is told 429. Where all threads are taken, requests
+        Beyond `most`, served or waiting, a name gets 429. Where all threads are taken, requests
         wait; the next one admitted is of the waiting name with the fewest served, the oldest first.
         It lives in one event loop and needs no lock.
     """
@@ -139,7 +139,7 @@ def less(counts: "Counter[Any]", key: Any) -> None:
 
 
 def address(client: tuple[str, int] | None) -> str:
-    """Whom an address stands for: of IPv6 its first half, because one household has all the rest.
+    """The caller behind an address: of IPv6 its first half, because one household has all the rest.
 
     Example:
         >>> address(("2001:db8:1:2:3:4:5:6", 1)), address(("192.0.2.7", 1))
@@ -164,7 +164,7 @@ LONG: Final = 1.0
 GENEROUS: Final = 3.75
 """How much longer bounds are than what usual questions take, with all that is done for them.
 
-A bound of 97 ms stands for 22 to 25 ms of CPU; a tenth is left to repeats and pages.
+A bound of 97 ms corresponds to 22 to 25 ms of CPU; a tenth is left to repeats and pages.
 """
 
 

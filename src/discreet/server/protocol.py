@@ -71,7 +71,7 @@ class Protocol(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Read on; whoever has begun a request has to come to its end."""
+        """Read on; a started request must be completed."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._relax()
@@ -101,7 +101,7 @@ class Protocol(H11Protocol):
             self._unread = None
 
     def _should_upgrade(self) -> bool:
-        """Tell that there are no web sockets here."""
+        """Reply that there are no web sockets here."""
         return False
 
     def _wait(self) -> None:

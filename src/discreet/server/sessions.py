@@ -1,8 +1,7 @@
 """Sessions of the page: a cookie in place of a token, bound to it and shorter lived.
 
 The cookie has 256 random bits and is stored as its SHA-256. The value that the page sends back
-against forged requests is an HMAC under the cookie, so that whoever cannot read the page cannot
-know it.
+against forged requests is an HMAC under the cookie, so only a reader of the page can know it.
 """
 
 import hashlib

@@ -22,8 +22,8 @@ class Settings:
     for the question before data was read; what could take longer than the last step is refused. A
     question that takes longer than `patience` is answered by polling; `grace` is how long a
     stopping server finishes what is charged. `rate`, `burst` and `at_once` bound each name, with
-    however many tokens; `address_rate` and `address_burst` whoever comes without one. `processors`
-    are those that this worker can count on.
+    however many tokens; `address_rate` and `address_burst` callers without one. `processors` are
+    those that this worker can count on.
     """
 
     hosts: tuple[str, ...] = LOOPBACK

@@ -30,7 +30,7 @@ class StrictBody(BaseModel):
 
 
 class BudgetBody(StrictBody):
-    """How much may ever be given away: epsilon and delta, or rho; and what is added up."""
+    """The most privacy that may ever be spent: epsilon and delta, or rho; and what is added up."""
 
     epsilon: Number | None = None
     delta: Number | None = None

@@ -1,9 +1,9 @@
 """Replies to questions leave on a tick, so that how long an answer took to compute stays here.
 
 Time is counted from the moment that the whole request was read: a client that sends its last byte
-late does not choose where between two ticks a computation begins. No request waits for ever:
-whoever a stuck ledger keeps waiting is told so. A timetable has the public moments at which an
-answer may leave, whatever the data.
+late does not choose where between two ticks a computation begins. No request waits for ever: a
+caller whom a stuck ledger keeps waiting gets an error. A timetable has the public moments at which
+an answer may leave, whatever the data.
 """
 
 import asyncio
@@ -96,8 +96,8 @@ _LEAST: Final = 5.0
 class TimeoutMiddleware:
     """Replies 503 where a handler has not begun to reply in time.
 
-    The handler goes on in its thread, and what it says is dropped: a charge that it makes is in the
-    ledger, and whoever asks again finds it.
+    The handler continues in its thread, and its reply is dropped: a charge that it makes is in the
+    ledger, and a repeated question finds it.
     """
 
     def __init__(self, app: ASGIApp, *, patience: float) -> None:
@@ -148,7 +148,7 @@ class TimeoutMiddleware:
 
 
 def outlive(task: "asyncio.Task[Any]", left: "set[asyncio.Task[Any]]") -> None:
-    """Keep a task that goes on until it is over; what it raises then is dropped."""
+    """Keep a running task until it is over; what it raises then is dropped."""
 
     def forget(done: "asyncio.Task[Any]") -> None:
         left.discard(done)
@@ -172,7 +172,7 @@ _AT_ONCE: Final = 3
 """Short questions that read data at a time: more would only take turns on the processors."""
 
 _LONGEST_WAIT: Final = 0.25
-"""Seconds; whoever waited that long for the processors reads beside the others."""
+"""Seconds; a question that waited that long for the processors reads in parallel."""
 
 
 class Timetable:
@@ -233,7 +233,7 @@ class Timetable:
                 self._reading.release()
 
     def steps(self, caller: str, seconds: float) -> tuple[float, ...]:
-        """The moments for a question whose work takes at most so many seconds.
+        """The moments for a question whose work takes at most that many seconds.
 
         Example:
             >>> timetable = Timetable([0.25, 1, 4], quantum=0.25)

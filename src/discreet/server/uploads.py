@@ -173,7 +173,7 @@ BYTES: Final[dict[str, Any]] = {
         "content": {"application/octet-stream": {"schema": {"type": "string"}}},
     }
 }
-"""What OpenAPI is told of a body that is no JSON."""
+"""The OpenAPI description of a body that is not JSON."""
 
 
 class UploadedColumn(BaseModel):

@@ -1,4 +1,4 @@
-"""Private bins of a number that nobody has bounded: from noisy counts on a logarithmic grid."""
+"""Private bins of an unbounded number: from noisy counts on a logarithmic grid."""
 
 import math
 from dataclasses import replace
@@ -13,7 +13,7 @@ _OCTAVE = 4
 """Cells of the grid between a number and its double."""
 
 _SMALLEST, _LARGEST = -16, 62
-"""Powers of two between which magnitudes are told apart."""
+"""Powers of two between which magnitudes are distinguished."""
 
 _SEEN = 5.0
 """Deviations of noise above which a cell, or several together, are taken to hold rows.
@@ -67,7 +67,7 @@ def private_bins(measured: NoisyMarginal, grid: Attribute, bins: int = BINS) -> 
 def _seen(counts: Floats, sigma: float) -> list[tuple[int, int]]:
     """Neighbouring cells, as few as possible and a power of two of them, that noise cannot explain.
 
-    Why: rows that are spread over many cells stand out in none of them, but do in all together.
+    Why: rows that are spread over many cells are visible in none of them, but in all together.
     """
     found: list[tuple[int, int]] = []
     below, width = np.concatenate([[0.0], np.cumsum(counts)]), 1

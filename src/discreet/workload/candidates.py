@@ -29,7 +29,7 @@ LEVELS = 8
 """Cells of a coarse copy."""
 
 FINE = 14
-"""Columns with at most so many cells have no coarse copy."""
+"""Columns with at most this many cells have no coarse copy."""
 
 COARSE = "~"
 """Ends the name of a coarse copy; no column of a table is called so."""
@@ -168,7 +168,7 @@ class Scorer:
 
 
 def score_noise(histogram: JointHistogram, count: int, mu_squared: Fraction) -> RoundedGaussian:
-    """The mechanism that releases so many l1 distances together."""
+    """The mechanism that releases that many l1 distances together."""
     square = count * histogram.l1_sensitivity() ** 2
     return rounded_noise(square, count, histogram.neighbours, mu_squared=mu_squared)
 

@@ -25,7 +25,7 @@ from discreet.workload.profile import (
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MOST_SHOWN = 20
 _FULLEST = 0.99
-"""The share of places of a hash that may be taken for different values to be told apart."""
+"""The share of occupied places of a hash up to which different values can be counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,9 @@ class ColumnProfile:
     """One column: NULLs, different values, where they lie, and which are frequent.
 
     `low` and `high` are the ends of the outermost cells that surely hold rows; None where noise
-    hides them all. `distinct` is None where keys are declared, and `more` says that there are more
-    values than it can tell. `others` are rows outside that range, or whose values are too long or
-    no declared keys.
-    `keys` are the texts that were found, most frequent first.
+    hides them all. `distinct` is None if keys are declared, and `more` says that there are more
+    values than it can count. `others` are rows outside that range, or whose values are too long or
+    no declared keys. `keys` are the texts that were found, most frequent first.
     """
 
     name: str
@@ -178,7 +177,7 @@ def _between(cells: ValueCells, start: int, end: int) -> tuple[Value, Value]:
 
 
 def _distinct(noisy: int, noise: ProfileNoise) -> tuple[NoisyCount, bool]:
-    """How many values fill so many places of a hash (linear counting); whether there are more."""
+    """How many values fill that many places of a hash (linear counting); whether there are more."""
     places = noise.told(noisy)
     taken = min(places.value, _FULLEST * BUCKETS)
     free = 1 - taken / BUCKETS

@@ -22,10 +22,10 @@ from discreet.workload.histogram import Clique
 class CountingQuery:
     """How many rows have a cell among `cells[i]` in column `clique[i]`, for every i.
 
-    One person moves its answer by at most their weight, whatever the cells.
+    One person moves its answer by at most their weight, for any cells.
 
-    Edge cases: no columns count all rows; no cells of a column count none. Columns stand in the
-    order of the domain, cells rise, so that equal questions are equal.
+    Edge cases: no columns count all rows; no cells of a column count none. Columns are in the order
+    of the domain, cells ascend, so equal questions compare equal.
 
     Example:
         >>> from discreet.plan.kinds import Kind

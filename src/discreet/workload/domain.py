@@ -1,4 +1,4 @@
-"""The public cells of columns: what a value becomes before it is counted, and how it comes back.
+"""The public cells of columns: how a value is encoded before it is counted, and decoded.
 
 A column is divided into cells without looking at the data: listed values, or bins between rising
 edges, and NULL as a last cell. Rows become tuples of cells, and marginals are counts of those.
@@ -129,7 +129,7 @@ class Attribute:
         return [*texts, "NULL"] if self.nullable else texts
 
     def midpoints(self) -> NDArray[np.float64]:
-        """The middle of each cell as a number; NaN for NULL and for what is no number."""
+        """The middle of each cell as a number; NaN for NULL and anything that is not a number."""
         if self.edges:
             edges = np.array(self.edges, dtype=np.float64)
             inner = 0.0 if self.kind is Kind.REAL else 1.0  # the last value is one before the edge
@@ -188,7 +188,7 @@ class Attribute:
         return pa.array(whole_numbers, mask=null).cast(bits).cast(ARROW[self.kind])
 
     def cell_of(self, value: Value) -> int:
-        """The cell of one value; InputError where it has none."""
+        """The cell of one value; InputError if it has none."""
         if value is None and self.nullable:
             return self.size - 1
         if isinstance(value, str) and self.kind.is_time:
@@ -321,7 +321,7 @@ class Domain:
         return {one.name: one.size for one in self.attributes}
 
     def place(self, name: str) -> int:
-        """Index of a column; InputError if there is none of the name."""
+        """Index of a column; InputError if there is none of this name."""
         if name in self.names:
             return self.names.index(name)
         raise InputError(

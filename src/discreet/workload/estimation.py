@@ -1,4 +1,4 @@
-"""Fit a graphical model to noisy marginals by scaled mirror descent, from where it stood before."""
+"""Fit a graphical model to noisy marginals by scaled mirror descent, from its current state."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,8 +10,8 @@ from discreet.workload.graphical_model import GraphicalModel
 from discreet.workload.histogram import Clique, Floats, NoisyMarginal
 
 _SLOWER, _FASTER, _LEAST = 0.5, 1.4, 2.0**-6
-"""What the step is multiplied by where the loss did not fall, and where it did; the least step that
-another fit begins with."""
+"""The factors of the step if the loss did not fall, and if it did; the least step that another fit
+begins with."""
 
 
 _LOWEST = -30.0
@@ -36,7 +36,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A fitted model, how far it is from the measurements, and the step to go on with.
+    """A fitted model, how far it is from the measurements, and the step to continue with.
 
     `misfit` is chi^2 over its expectation: the mean squared residual in standard deviations.
     """

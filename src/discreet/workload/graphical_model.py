@@ -382,7 +382,7 @@ def _summed(factor: _Factor, kept: Iterable[str]) -> _Factor:
 
 
 def _product(factor: _Factor, messages: Sequence[_Factor], kept: set[str], most: float) -> _Factor:
-    """The product of a table and messages, summed over what nobody keeps.
+    """The product of a table and messages, summed over the columns that are not kept.
 
     Why: each time the message is taken that leaves the smallest table, so that one that shares
     nothing, and makes a table as large as both together, comes last.
@@ -409,7 +409,7 @@ def _cells_after(one: _Factor, other: _Factor, kept: set[str]) -> int:
 
 
 def _multiply(one: _Factor, other: _Factor, kept: set[str]) -> _Factor:
-    """The product of two tables, summed over what both have and nobody keeps: matrix products."""
+    """The product of two tables, summed over shared columns that are not kept: matrix products."""
     (first, a), (second, b) = one, other
     both = [n for n in first if n in second]
     batch = [n for n in both if n in kept]

@@ -4,7 +4,7 @@
     ──settle, level by level──> whole numbers, none below 0, that add up to those of the level above
 
 A function of noisy counts and public facts alone: no data, no randomness. Every step is one pass
-over arrays whose rows are units and whose columns are cells; units of one parent stand together.
+over arrays whose rows are units and whose columns are cells; units of one parent are adjacent.
 """
 
 from collections.abc import Iterator, Sequence
@@ -139,14 +139,14 @@ def settle(estimates: Estimates, first: Integers, totals: Integers) -> Integers:
 
     `first` are the places where the children of each parent begin, `totals` those of the parents.
 
-    Guarantee: the result is at least 0 and adds up to `totals`, whatever the estimates.
+    Guarantee: the result is at least 0 and adds up to `totals`, for any estimates.
     """
     lengths = np.diff(np.append(first, len(estimates.values)))
     return round_cumulated(_project(estimates, first, lengths, totals), first, lengths, totals)
 
 
 def _project(estimates: Estimates, first: Integers, lengths: Integers, totals: Integers) -> Floats:
-    """The nearest values from 0 on: who would be below 0 is 0, and the others are spread again.
+    """The nearest values from 0 on: negative values become 0, and the rest is distributed again.
 
     Why: of what least squares puts below 0 the projection is 0 (Michelot 1986), so each round takes
     away such alone, and ends after as many rounds as there are children at most.
@@ -192,7 +192,7 @@ def round_cumulated(
 
 
 def settle_totals(values: Floats, totals: Integers | None) -> Integers:
-    """Whole numbers from 0 on; cells of each unit add up to its public total, where it has one."""
+    """Whole numbers from 0 on; cells of each unit add up to its public total, if it has one."""
     if totals is None:
         whole: Integers = np.rint(np.maximum(values, 0.0)).astype(np.int64)
         return whole
@@ -263,7 +263,7 @@ def _between(
 
 
 def _share_out(wanted: Floats, left: Integers, sums: Integers) -> Integers:
-    """Whole numbers from 0 to `left` near `wanted` whose last axis adds up to `sums`."""
+    """Whole numbers from 0 to `left` close to `wanted` whose last axis adds up to `sums`."""
     most = np.minimum(np.maximum(wanted, 0.0), left)
     total, room = most.sum(axis=2), left.sum(axis=2)
     less = np.divide(sums, total, out=np.ones_like(total), where=total > sums)

@@ -28,9 +28,9 @@ from discreet.workload.domain import Codes, Domain
 class JointHistogram:
     """Distinct rows of cells with integer weights, of people whose weight is bounded.
 
-    `codes` has a row for each distinct tuple of cells that occurs, `weights` its weight. A row of
-    somebody within the limits weighs `row_weight`; all rows of one person weigh `person_weight` at
-    most.
+    `codes` has a row for each distinct tuple of cells that occurs, `weights` its weight. A row of a
+    person within the limits weighs `row_weight`; all rows of one person weigh at most
+    `person_weight`.
 
     Guarantee:
         Adding or removing a person moves each marginal by at most `person_weight` in l1, and so in

@@ -31,13 +31,13 @@ DENSE_CELLS: Final = 10**7
 """Cells of the product of all columns up to which a model may hold each of them."""
 
 MODEL_CELLS: Final = 1 << 17
-"""Cells of the tables of a model of a larger universe: its memory and time, whatever is asked."""
+"""Cells of the tables of a model of a larger universe: its memory and time, for any query."""
 
 _TABLE_CELLS: Final = 1 << 23
 """Cells of a table that is made on the way to a marginal."""
 
 KEPT_CELLS: Final = 1 << 22
-"""Cells of marginals that are remembered, whatever is asked."""
+"""Cells of marginals that are remembered, for any query."""
 
 _ITERATIONS: Final = 60
 
@@ -46,7 +46,7 @@ class Hypothesis:
     """A belief about how many rows are in each cell of a domain, which answers anything for free.
 
     A marginal that would make the model too large is learnt as those of its parts that fit: pairs
-    of its columns, summed from the same noisy cells. `pairs` are not learnt by the model, but for
+    of its columns, summed from the same noisy cells. `pairs` are not learnt by the model, except
     the counts of their columns: marginals agree with them, freed of noise, instead.
 
     Guarantee:
@@ -119,7 +119,7 @@ class Hypothesis:
         return np.stack(slices, axis=clique.index(split))
 
     def updated(self, new: NoisyMarginal) -> "Hypothesis":
-        """The hypothesis that has learnt one more measurement, from where it stands."""
+        """The hypothesis after learning one more measurement."""
         kept = (*self.measurements, new)
         return Hypothesis(self.domain, kept, pairs=self._pairs, before=self)
 
@@ -214,7 +214,7 @@ def interval_of(
 
 
 def _is_useful(one: NoisyMarginal, query: CountingQuery) -> bool:
-    """Whether a measurement tells the whole query, or one of its columns."""
+    """Whether a measurement covers the whole query, or one of its columns."""
     columns = set(query.clique)
     return columns <= set(one.clique) or (len(one.clique) == 1 and one.clique[0] in columns)
 
@@ -243,7 +243,7 @@ def _measured(
 
 
 def _width(one: NoisyMarginal, cells: int, share: float) -> float:
-    """How far the noise of so many cells reaches; rounding adds a twelfth of a step squared."""
+    """A bound on the noise of that many cells; rounding adds a twelfth of a step squared."""
     deviation = (cells * (one.sigma**2 + 1 / (12 * one.row_weight**2))) ** 0.5
     return float(-NormalDist().inv_cdf(share / 2) * deviation)
 
@@ -314,12 +314,12 @@ def shrunk_pair(noisy: Floats, sigma: float, rows: Floats, columns: Floats) -> F
 
 
 def pairs_fitted(shape: Sequence[int], pairs: int) -> int:
-    """To how many of so many pairs a table of this shape is fitted, in bounded time."""
+    """The number of pairs that a table of this shape is fitted to, in bounded time."""
     return min(pairs, MOST_WORK // (prod(shape) * max(1, len(shape))))
 
 
 def raked(table: Floats, axes: Clique, wanted: Mapping[Clique, Floats]) -> Floats:
-    """The table nearest in entropy to one, with wanted sums over some of its axes.
+    """The table nearest in entropy to one, with given sums over some of its axes.
 
     Reference: Deming, Stephan, On a least squares adjustment of a sampled frequency table, 1940
     (iterative proportional fitting).

@@ -142,8 +142,8 @@ def regression(
         Columns that depend on each other, a constant column, and a table that is too small for its
         noise have coefficients of any size: where one deviation of A's error reaches A's smallest
         eigenvalue, with columns scaled to one length, each coefficient is NaN without ends.
-        Coefficients are those of numbers that stand in the middles of their bins; where a column
-        has open-ended bins intervals have no ends, as values there may be of any size.
+        Coefficients are those of the middles of bins; where a column has open-ended bins intervals
+        have no ends, as values there may be of any size.
     """
     names = list(columns)
     unknown = dict.fromkeys(names, ModelEstimate(math.nan, math.inf, measured=False))

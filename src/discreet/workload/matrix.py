@@ -95,7 +95,7 @@ class MatrixMechanism:
         return longest * self.person_weight**2 / self.mu_squared
 
     def measure(self, counts: NDArray[np.integer[Any]]) -> NDArray[Any]:
-        """The noisy answers of the strategy; a column each, where nobody is in two of them."""
+        """The noisy answers of the strategy; one column each, if nobody is in two of them."""
         exact = _exact_product(self.strategy, np.asarray(counts, dtype=np.int64))
         square, mu_squared = self.variance * self.mu_squared, self.mu_squared
         noise = rounded_noise(square, exact.size, self.neighbours, mu_squared=mu_squared)
@@ -143,7 +143,7 @@ def _exact_product(strategy: NDArray[np.int64], counts: NDArray[np.int64]) -> ND
 
 
 def identity_strategy(cells: int) -> NDArray[np.int64]:
-    """Each count by itself."""
+    """Each count separately."""
     return np.eye(whole(cells, "cells", at_least=1), dtype=np.int64)
 
 

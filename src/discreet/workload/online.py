@@ -57,7 +57,7 @@ RESTARTS: Final = 4
 QUERIES: Final = 10_000
 
 MOST_RUNS: Final = 1000
-"""Runs of sparse vector: each is priced by itself."""
+"""Runs of sparse vector: each is priced separately."""
 
 MOST_ROWS: Final = 10**15
 """Rows that a threshold may be."""
@@ -69,12 +69,12 @@ class OnlinePlan:
 
     It measures one marginal a column and, `with_pairs`, one a pair of columns; it finds hard
     queries with at most `runs` runs of sparse vector, one hit each; and it measures the marginals
-    of `updates` of them. A crash, or another worker that goes on, takes a run: `restarts` runs are
-    planned for that, and one more run tells which answers are good after the last update.
+    of `updates` of them. A crash, or another worker that continues, takes a run: `restarts` runs
+    are planned for that, and one more run finds which answers are good after the last update.
 
     Guarantee:
         All of it together keeps (epsilon, delta): the sum of all prices is within the filter of
-        `measure`, however queries are chosen, and in whatever order runs and updates come.
+        `measure`, however queries are chosen and in any order of runs and updates.
     Neighbours:
         As `neighbours`; one person moves each marginal as `JointHistogram` says, with
         `person_weight`.
@@ -176,7 +176,7 @@ class OnlinePlan:
         )
 
     def calm(self, queries: int) -> int:
-        """The least threshold, in rows, at which few of so many easy queries hit by chance."""
+        """The least threshold, in rows, at which few of that many easy queries hit by chance."""
         steps = (
             self.gate.query_scale * Fraction(_CALM * math.log(queries + 1))
             + self.gate.threshold_scale
@@ -236,7 +236,7 @@ class OnlinePlan:
         return self._mu_squared(rest * self.amount / self.updates)
 
     def _mu_squared(self, share: Fraction) -> Fraction:
-        """The mu^2 of a share, with a little to spare for roots that are rounded up."""
+        """The mu^2 of a share, with a small margin for roots that are rounded up."""
         exact = 2 * share if self.measure == RHO else share
         return exact * (1 - Fraction(1, 10**9))
 
@@ -286,7 +286,7 @@ def _largest_epsilon(share: Fraction, measure: Measure) -> Fraction:
 
 
 Store = Callable[[NoisyMarginal | None], object]
-"""Stores a step before anybody is told of it: what was measured for a hard query, or None where a
+"""Stores a step before its result is returned: what was measured for a hard query, or None where a
 run of sparse vector begins, which is spent from then on."""
 
 
@@ -330,7 +330,7 @@ class OnlineState:
         return Hypothesis(self.plan.domain, self.measurements, pairs=self.plan.pairs)
 
     def answer(self, where: Mapping[str, Any], *, confidence: float = 0.95) -> OnlineAnswer:
-        """Answer a query from the hypothesis, for nothing; nobody compares it with the data."""
+        """Answer a query from the hypothesis, for nothing; it is not compared with the data."""
         query = CountingQuery.of(self.plan.domain, where)
         check_size(query, self.plan)
         return interval_of(query, self.hypothesis, confidence)
@@ -372,19 +372,19 @@ class OnlineSession:
     """One worker's turn at a session: answers counting queries, one after the other.
 
     Guarantee:
-        Everything ever told under one plan, by all sessions that went on from each other's stored
-        state, keeps the plan's (epsilon, delta). Each run of sparse vector and each measurement is
-        charged to the plan's filter, and stored, before anything of it is told.
+        All answers under one plan, by all sessions that continued each other's stored state, keep
+        the plan's (epsilon, delta). Each run of sparse vector and each measurement is charged to
+        the plan's filter, and stored, before its result is returned.
     Neighbours:
         Those of the plan.
     Why:
         The distance of an exact answer from the public hypothesis moves by one person's weight. A
-        run tells at most one hit, for one pure epsilon however many queries it sees. Whoever hits
-        gets a marginal, one person of which moves by their weight, with Gaussian noise. Answers
-        are read from the hypothesis alone, never from the comparison.
+        run reports at most one hit, for one pure epsilon and any number of queries. A hit gets a
+        marginal with Gaussian noise, which one person moves by their weight. Answers are read from
+        the hypothesis alone, never from the comparison.
     Edge cases:
         When updates or runs are used up answers still come, from the hypothesis, with intervals
-        that rest on what was measured. After an error nothing goes on: open another session.
+        that rest on what was measured. After an error nothing continues: open another session.
 
     Reference: Hardt, Rothblum 2010, A Multiplicative Weights Mechanism for Privacy-Preserving Data
     Analysis; the update by a whole marginal and the zCDP accounting are this package's.
@@ -443,7 +443,7 @@ class OnlineSession:
 
 
 def check_size(query: CountingQuery, plan: OnlinePlan) -> None:
-    """Refuse a query about so many columns that its marginal could not be measured."""
+    """Refuse a query about too many columns to measure its marginal."""
     cells = prod(plan.domain.shape(query.clique))
     if cells > MOST_CELLS:
         raise InputError(

@@ -61,8 +61,8 @@ class WorkloadStrategy:
 class StrategyChoice:
     """The predicted error of every strategy, and the chosen one.
 
-    `errors` are root mean squared errors in rows; None where it cannot be told from public facts,
-    or the strategy is too large, as `notes` say.
+    `errors` are root mean squared errors in rows; None if public facts do not determine it, or the
+    strategy is too large; see `notes`.
     """
 
     chosen: str
@@ -90,7 +90,7 @@ class _Setting:
 
 
 def _independent(at: _Setting) -> WorkloadStrategy:
-    """Noise on every answer by itself: a person may be counted by all."""
+    """Noise on every single answer: a person may be counted by all."""
     count = len(at.queries)
 
     def answer(histogram: JointHistogram) -> Floats:
@@ -172,12 +172,12 @@ def answer(
 
     Guarantee:
         sqrt(mu^2)-Gaussian differential privacy for the largest mu that implies (epsilon, delta).
-        Which strategy is taken depends on the queries and on public facts alone.
+        The choice of the strategy depends only on the queries and public facts.
     Neighbours:
         Those of the histogram.
     Edge cases:
         `rows` is a public guess of the number of rows, for the bounds of strategies whose error
-        depends on the data; these are told and never taken.
+        depends on the data; these are reported and never chosen.
     """
     mu_squared = amount_within(positive(epsilon, "epsilon"), positive(delta, "delta"), MU_SQUARED)
     found, choice = plan_workload(workload, histogram, mu_squared, rows=rows)
@@ -194,9 +194,9 @@ def plan_workload(
     rows: float | None = None,
     only: str = "",
 ) -> tuple[WorkloadStrategy, StrategyChoice]:
-    """The strategy that errs least, and what the others would do; no row is looked at.
+    """The strategy that errs least, and the errors of the others; no row is read.
 
-    `only` names the one to take, whatever the others would do.
+    `only` names the one to use, whatever the errors of the others.
     """
     queries = tuple(workload)
     if not queries:

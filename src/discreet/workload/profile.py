@@ -1,8 +1,8 @@
 """One look at many columns: noisy counts of cells that are refined from what was seen before.
 
 Every measurement is a vector that one person moves by a stated weight, with rounded Gaussian noise
-of the same mu^2, or Laplace noise of the same epsilon; so all of them together give away their
-number times that, however they are chosen. What follows from them is in `column_profiles`.
+of the same mu^2, or Laplace noise of the same epsilon; so all of them together cost their number
+times that, however they are chosen. What follows from them is in `column_profiles`.
 """
 
 import datetime as dt
@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _ORIGIN = position(dt.date(2020, 1, 1))
-"""Dates and times near this one are told apart best."""
+"""Dates and times near this one have the finest resolution."""
 
 _SEEN = 6.0
 """Deviations of noise above which a cell is taken to hold rows: one empty cell in 10^9 is."""
@@ -127,7 +127,7 @@ class ValueCells:
 
 
 def seen(noisy: Integers, sigma: float, outer: int = 0) -> list[int]:
-    """The places of counts that noise does not explain, but for `outer` ones on each side."""
+    """The places of counts that noise does not explain, except `outer` ones on each side."""
     inner = np.flatnonzero(noisy[outer : noisy.size - outer] > _SEEN * sigma)
     return [outer + int(one) for one in inner]
 
@@ -137,7 +137,7 @@ def refine(
 ) -> Integers:
     """Starts of sums that hold about equally much, from noisy counts of others: post-processing.
 
-    There are at most so many `parts`. What lies outside the counts that are seen is one sum on each
+    There are at most `parts` of them. What lies outside the counts that are seen is one sum on each
     side: those two are `outer`. Where noise hides everything there is one sum on each side of the
     middle.
     """
@@ -188,7 +188,7 @@ class ProfileNoise:
     epsilon: Fraction | None = None
 
     def mechanism(self, cells: int) -> RoundedGaussian | Laplace:
-        """The noise of so many counts that are released together."""
+        """The noise of that many counts that are released together."""
         weight, about = self.full * self.rows, self.neighbours
         changed = 2 if about is Neighbours.CHANGE_ONE else 1
         if self.epsilon is not None:
@@ -213,7 +213,7 @@ class ProfileNoise:
         return self.sigma if self.epsilon is None else self.half_width(_RARE) / 6
 
     def told(self, noisy: int, cells: int = 1) -> NoisyCount:
-        """The noisy weight of so many cells as a number of rows."""
+        """The noisy weight of that many cells as a number of rows."""
         error = Z * self.sigma * math.sqrt(cells) / self.full
         return NoisyCount(max(0.0, noisy / self.full), error)
 
@@ -250,7 +250,7 @@ class NoisyColumn:
 
     `levels` has the starts of cells and their noisy counts, each level finer than the one before;
     `values` has keys that were found, `counts` those of keys. `rest` counts texts that are too long
-    or values that are no keys, then NULL. `distinct` is None where values are listed.
+    or values that are not keys, then NULL. `distinct` is None where values are listed.
     """
 
     levels: Sequence[tuple[Sequence[int], Sequence[int]]] = ()

@@ -55,7 +55,7 @@ class UniformNumbers:
         self._bits = Keystream(key)
 
     def words(self, count: int, bits: int) -> NDArray[np.uint64]:
-        """The next whole numbers of so many bits."""
+        """The next whole numbers of that many bits."""
         return self._bits.words(count) >> np.uint64(64 - bits)
 
     def draw(self, count: int) -> Floats:
@@ -68,7 +68,7 @@ class UniformNumbers:
 
 
 def fresh_key() -> bytes:
-    """A key that nobody knows, to be stored with a synthesis."""
+    """A secret key, to be stored with a synthesis."""
     return open_source(FEW).words(4).tobytes()
 
 

@@ -74,10 +74,10 @@ class SynthesisPlan:
     """How synthesis divides its mu^2: public facts alone.
 
     Guarantee:
-        All that `synthesize` measures under a plan is sqrt(mu_squared)-Gaussian differentially
-        private, whatever it chooses to measure.
+        Everything that `synthesize` measures under a plan is sqrt(mu_squared)-Gaussian
+        differentially private, for any choice of measurements.
     Neighbours:
-        `neighbours`; the histogram has to speak of the same.
+        `neighbours`; the histogram must have the same.
     `workload` names marginals that matter; without it all pairs of columns matter alike.
 
     Edge cases:
@@ -206,7 +206,7 @@ def synthesize(
 
 
 class _Run:
-    """A synthesis under way: first, every column is measured by itself.
+    """A synthesis under way: first, every single column is measured.
 
     `spent` is the mu^2 of everything that data has entered, `ceiling` what it may be at most;
     `left` are the candidates that are not measured and that the model may have room for.

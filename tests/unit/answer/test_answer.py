@@ -124,9 +124,9 @@ def test_limits_that_nobody_stated_are_chosen_and_paid_for():
     assert rows(release)[1]["n"] == pytest.approx(26_667, rel=0.01)
     assert float(release.guarantee.epsilon(1e-6)) <= 1 + 1e-9
     assert re.search(
-        r"weighs at most 2 rows \(0\.\d % ± 0\.\d % of people have more\)", release.notes[0]
+        r"counts for at most 2 rows \(0\.\d % ± 0\.\d % of people have more\)", release.notes[0]
     )
-    assert "and are in any case about at most" in release.notes[0]
+    assert "intervals allow for what that cuts off, up to" in release.notes[0]
 
 
 def test_groups_that_nobody_listed_are_found_only_if_many_people_are_in_them():

@@ -59,7 +59,7 @@ def test_the_demo_runs_in_seconds_and_shows_what_it_promises(shell):
     shown = shell("demo")
 
     assert shown.returncode == 0
-    for words in ("± ", "refused", "for nothing", "83% left", "guessed right", "whole"):
+    for words in ("± ", "refused", "for free", "83% left", "guessed right", "whole"):
         assert words in shown.stdout
 
 

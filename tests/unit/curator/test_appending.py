@@ -450,9 +450,9 @@ def test_a_person_in_a_period_weighs_what_limits_say_in_each_period():
         release = count(curator)
         assert number(release) == 500  # each of 50 people counts once a day
         said, explained = " ".join(release.statement().split()), curator.explain(COUNT, epsilon=1)
-        assert "What is protected is one person in one day, with" in said
-        assert "one person in one day weighs at most 1 row" in said
-        assert "one person in one day weighs at most 1 group" in repr(explained)
+        assert "They protect one person in one day, with" in said
+        assert "one person in one day counts for at most 1 row" in said
+        assert "one person in one day counts for at most 1 group" in repr(explained)
     with visits_by_day(unit="user") as curator:
         assert number(count(curator)) < 100
     with visits_by_day(unit=dp.PersonPeriod("user", "day", every="month")) as curator:

@@ -77,7 +77,7 @@ def test_an_audit_is_attached_and_something_else_is_refused(curator):
     assert "tried to refute 1 claims; 0 were refuted" in tried.text
     assert "No audit is attached" in section(curator.dossier(), "What was tried").text
     for wrong in ({}, {"claims": "all"}, {"claims": [{"name": "laplace"}]}):
-        with pytest.raises(dp.InputError, match="no audit"):
+        with pytest.raises(dp.InputError, match="not an audit"):
             curator.dossier(audit=wrong)
 
 

@@ -108,15 +108,15 @@ def test_near_keys_are_the_same_but_for_case_else_alike_in_letters():
 
 
 def test_answers_say_which_rows_are_in_no_group(curator):
-    said = "Rows are in no group where sex is NULL or none of its 2 keys"
+    said = "Rows where sex is NULL or none of its 2 keys are in no group"
     by_sex = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
     assert said in curator.sql(by_sex, epsilon=1).notes
     assert said in repr(curator.explain(by_sex, epsilon=1))
-    assert "outside(question), for epsilon 0.1 to within" in " ".join(
+    assert "outside(question) counts the people" in " ".join(
         repr(curator.explain(by_sex, epsilon=1)).split()
     )
     share = "SELECT sex, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS s FROM people GROUP BY sex"
-    total = said.replace("no group", "no group, and no share or total of groups counts them,")
+    total = said.replace("no group", "no group, nor in shares and totals of groups")
     assert total in curator.sql(share, epsilon=1).notes
     told = curator.sql("SELECT age >= 40 AS old, COUNT(*) FROM people GROUP BY 1", epsilon=1)
     assert not any("no group" in note and "keys" in note for note in told.notes)
@@ -141,7 +141,7 @@ def test_people_in_groups_that_were_withheld_can_be_counted(curator):
     by_city = "SELECT city, COUNT(DISTINCT id) AS n FROM people GROUP BY city"
     answer = curator.sql(by_city, epsilon=20)
     assert answer.found_keys == [("Haifa",)]
-    assert any(note.startswith("Groups of few people are withheld") for note in answer.notes)
+    assert any(note.startswith("Small groups are withheld") for note in answer.notes)
     with pytest.raises(dp.InputError, match="shown=answer"):
         curator.outside(by_city, epsilon=100)
     assert curator.outside(by_city, epsilon=100, shown=answer).table.to_pylist() == [
@@ -190,9 +190,9 @@ def test_remeasuring_at_a_price_that_was_paid_says_that_nothing_was_charged(cura
     text = "SELECT COUNT(*) AS n FROM people"
     curator.sql(text, epsilon=1)
     spent = curator.budget().total
-    assert "paid before" in repr(curator.remeasure(text, epsilon=1))
+    assert "paid for before" in repr(curator.remeasure(text, epsilon=1))
     assert curator.budget().total == spent
-    assert "paid before" not in repr(curator.remeasure(text, epsilon=2))
+    assert "paid for before" not in repr(curator.remeasure(text, epsilon=2))
 
 
 def test_an_accuracy_is_asked_of_several_answers_at_once(curator):

@@ -27,14 +27,14 @@ def test_it_names_who_is_protected():
 def test_it_tells_odds_and_what_it_does_not_cover(budget):
     text = told(budget)
 
-    assert "odds of having taken part were 1:9 could at most look like" in text
+    assert "the odds of a person having taken part were 1:9, then after they are at most" in text
     assert "does not bound" not in text
-    assert "facts that hold for people at large can be learned" in text
+    assert "does not hide facts about people at large" in text
 
 
 def test_a_larger_budget_promises_less():
     def odds(epsilon):
-        return told(dp.Budget(epsilon=epsilon)).partition("look like ")[2].partition(",")[0]
+        return told(dp.Budget(epsilon=epsilon)).partition("are at most ")[2].partition(",")[0]
 
     assert (odds(1), odds(2)) == ("1:3.3", "1:1.2")
 

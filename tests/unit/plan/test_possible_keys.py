@@ -258,8 +258,8 @@ def test_rows_outside_are_those_that_a_condition_leaves():
         )
 
     assert told("city = 'A'") == []
-    assert told("city <> 'A'") == ["Rows are in no group where city is none of its 3 keys"]
-    assert told("n = 1") == ["Rows are in no group where city is NULL or none of its 3 keys"]
+    assert told("city <> 'A'") == ["Rows where city is none of its 3 keys are in no group"]
+    assert told("n = 1") == ["Rows where city is NULL or none of its 3 keys are in no group"]
 
 
 def test_patterns_are_read_where_no_value_but_null_is_left():

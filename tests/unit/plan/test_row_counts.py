@@ -126,7 +126,7 @@ def test_the_answer_says_how_many_rows_of_a_person_it_counts():
     answer = curator.sql(text, epsilon=50)
 
     assert answer.table["x"].to_pylist() == [pytest.approx(4, abs=0.05)]  # 5 where one has 504
-    said = "n counts at most 5 rows of one person, as the limits state"
+    said = "n counts at most 5 rows per person (the stated limits)"
     assert said in answer.notes
     assert said in " ".join(answer.statement().split())
     assert said in " ".join(str(curator.explain(text, epsilon=1)).split())
@@ -142,7 +142,7 @@ def test_the_answer_says_what_a_sum_of_one_person_is_held_to():
     answer = curator.sql(text, epsilon=50)
 
     assert answer.table["m"].to_pylist() == [pytest.approx(4, abs=0.05)]
-    assert "t of one person is held to 0 .. 10, as the limits state" in answer.notes
+    assert "t of one person is clamped to 0 .. 10 (the stated limits)" in answer.notes
 
 
 def test_a_count_beside_people_without_rows_is_null_and_not_the_limit():
@@ -209,5 +209,5 @@ def test_the_bounds_that_nobody_stated_are_bought_and_told():
     answer = curator.sql(text, epsilon=50)
 
     assert answer.table["x"].to_pylist() == [pytest.approx(4.5, abs=0.6)]  # 5 with all 504 rows
-    assert "one person weighs at most" in answer.notes[0]
-    assert "rows of one person are limited to what noisy" in str(curator.explain(text, epsilon=1))
+    assert "one person counts for at most" in answer.notes[0]
+    assert "limits on the rows of one person are chosen" in str(curator.explain(text, epsilon=1))

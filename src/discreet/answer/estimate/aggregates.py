@@ -192,8 +192,8 @@ def furthest(
 
     Why: what was released less its noise is the truth, so an interval holds as often as the noise
     is among the likely ones, however bent the function is: where ABS or a bound folds what was
-    released, most of what is simulated around it may be near, and the truth is not. Likely are 99
-    in 100 by their size, less 4 in 100 that move the number furthest as far as it is straight:
+    released, most of what is simulated around it may be near, and the truth is not. Likely noises
+    are 99 in 100 by their size, less 4 in 100 that move the linear part of the number furthest:
     where it is, the interval is hardly wider than it must be. It is NaN where a value could not be
     computed in one of the likely draws.
     """
@@ -217,9 +217,9 @@ def furthest_of_pairs(
 ) -> NDArray[np.float64]:
     """The same for pairs of draws with opposite noise, the second halves below the first.
 
-    Why: of a straight number a pair moves both ways alike, so half of their difference is how far
-    it moves, whatever it is computed from and however many noises there are; what is bent is in
-    their sum. Rows that a draw does not have are not looked at in it.
+    Why: a pair moves a linear number equally in both directions, so half of their difference is how
+    far it moves, for any computation and any number of noises; what is bent is in their sum. Rows
+    that a draw does not have are not looked at in it.
     """
     there = np.where(known, moved, np.nan)
     first, second = np.split(there, 2)
@@ -239,11 +239,11 @@ def quotient_width(
 ) -> NDArray[np.float64]:
     """How far from `centre` a true quotient within `ends` may be.
 
-    Row 0 is what was released, the others are draws around it. It is infinite where the
-    denominator may be 0 and there are no ends.
+    Row 0 is what was released, the others are draws around it. It is infinite if the denominator
+    may be 0 and there are no ends.
 
-    Why: for the true quotient q, top - q bottom is 0 but for noise, and nearly straight in the
-    noise where top / bottom is not. So q may be whatever moves it no further than 95 in 100 noises.
+    Why: for the true quotient q, top - q bottom is 0 up to noise, and nearly linear in the noise
+    where top / bottom is not. So q may be whatever moves it no further than 95 in 100 noises.
 
     Reference: Fieller 1954, Some Problems in Interval Estimation.
     """
@@ -276,7 +276,7 @@ def quotient_width(
 
 
 def _shape(moved: Floats) -> Floats:
-    """The same within -1 and 1, so that no sum overflows; 0 where it could not be computed."""
+    """The same within -1 and 1, so that no sum overflows; 0 if it could not be computed."""
     known = np.nan_to_num(moved)
     largest = np.max(np.abs(known), axis=0)
     return np.asarray(known / np.where(largest > 0, largest, 1.0))

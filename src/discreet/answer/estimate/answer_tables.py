@@ -1,7 +1,7 @@
 """Tables that are computed from several released ones, and their error bars.
 
 The same SQL runs over what was released and over many simulated draws of it, pairs of opposite
-noise. What a pair moves a number by apart, in opposite ways, is how far it is straight.
+noise. How far a pair moves a number in opposite directions is its linear part.
 """
 
 import math
@@ -73,7 +73,7 @@ class AnswerTables:
     def of(
         query: Query, parts: Sequence[NoisyStatistics], public: Mapping[str, pa.Table]
     ) -> "AnswerTables":
-        """The parts of each question, in order, and the rows of public tables beside them."""
+        """The parts of each question, in order, and the rows of public tables."""
         left = iter(parts)
         each = [[next(left) for _ in one.sets] for one in questions_in(query)]
         return AnswerTables(query, each, {name: placed_rows(r) for name, r in public.items()})
@@ -258,7 +258,7 @@ def placed_rows(rows: pa.Table) -> pa.Table:
 
 
 def _placed(table: pa.Table, groups: int, first: int, draw: int, draws: int) -> pa.Table:
-    """Rows of some draws with their places; `first` rows of the question come before them."""
+    """Rows of some draws with their places; `first` rows of the question precede them."""
     numbers = np.repeat(np.arange(draw, draw + draws, dtype=np.int64), groups)
     places = np.tile(np.arange(first, first + groups, dtype=np.int64), draws)
     table = table.rename_columns([own_name(name) for name in table.column_names])
@@ -266,7 +266,7 @@ def _placed(table: pa.Table, groups: int, first: int, draw: int, draws: int) -> 
 
 
 def _opposites(part: NoisyStatistics, pairs: int, times: float) -> NoisyStatistics:
-    """Statistics as they might have come out: noise, and then the same noise the other way."""
+    """Simulated statistics: noise, and then the same noise the other way."""
     drawn = simulate(part, pairs)
     both = {}
     for of, values in drawn.items():
@@ -377,7 +377,7 @@ def _plausible(
     entropy of shares, LN or ABS of each) is off by that in one way, and drawing noise once more
     moves it further the same way and never back: its error has to be simulated around something
     that is as alike as the truth may be. Siblings are pulled together as a whole, as far as 99 in
-    100 noises may have driven them apart. Or all that are near a centre go there, or to what the
+    100 noises may have separated them. Or all that are near a centre go there, or to what the
     centre may be, and the others stay: near are 2 deviations, or what any noise may reach. Counts
     are not below 0. Of those whose truth is 0 about half come out below, so twice as many may be 0.
     """
@@ -418,7 +418,7 @@ def _medians(
 def _alike(
     values: Floats, noise: Floats, scale: Floats, sibling: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """The values, pulled to their mean as far as noise may have driven all of them apart."""
+    """The values, pulled to their mean as far as noise may have separated them."""
     away = values - (np.bincount(sibling, values) / np.bincount(sibling))[sibling]
     sizes = np.stack([np.bincount(sibling, row) for row in (noise / scale) ** 2])
     likely = np.quantile(sizes, 0.99, axis=0)

@@ -40,17 +40,17 @@ class ConsistentSets:
         is read, so what was measured stays as private as it was. For any linear function of them
         no unbiased linear estimate has less variance than the one from these numbers.
     Why:
-        Let y_s = x_s + e_s be what was measured of set s, with variance v_s in every group, and
-        N_R the number of combinations of the keys R. Summed over all keys but T, the sets s that
+        Let y_s = x_s + e_s be what was measured of set s, with variance v_s in every group, and N_R
+        the number of combinations of the keys R. Summed over all keys but T, the sets s that
         contain T all estimate the same margin. The part of a margin that is centred along each key
         of T has the noise of y_s with v_s N_(s-T) times one projection P_T, and is uncorrelated
         with the parts of all other T: these parts are an orthogonal decomposition. So least squares
-        falls apart into one average for each T, with weights w_s in proportion to 1 / (v_s
-        N_(s-T)). Put back, the part of T is spread over N_(s-T) groups, and the variance of a group
-        becomes v_s times the sum over T of w_s d_T / N_(s-T), where d_T, the diagonal of P_T, is
-        the product of 1 - 1/n over its keys.
+        separates into one average for each T, with weights w_s in proportion to 1 / (v_s N_(s-T)).
+        Put back, the part of T is spread over N_(s-T) groups, and the variance of a group becomes
+        v_s times the sum over T of w_s d_T / N_(s-T), where d_T, the diagonal of P_T, is the
+        product of 1 - 1/n over its keys.
     Edge cases:
-        A margin that one set alone has is left as it is. A key with one value has no centred part.
+        A margin that only one set has is not changed. A key with one value has no centred part.
         Exact totals must add up: see `consistent_sets`.
 
     Example:
@@ -138,7 +138,7 @@ def _shared(axes: Sequence[tuple[int, ...]]) -> dict[Margin, list[int]]:
 def consistent_sets(
     sets: Iterable[tuple[Query, ContributionBounds | None]],
 ) -> list[ConsistentSets]:
-    """The grouping sets whose exact totals add up, whatever the data.
+    """The grouping sets whose exact totals add up on all data.
 
     Each is a question and its bounds, None where those were chosen from the data.
 
@@ -224,7 +224,7 @@ def consistent_values(
 ) -> list[dict[Statistic, tuple[Floats, float]]]:
     """The statistics of each set that are moved: new values, and how many times the deviation.
 
-    A statistic that is infinite in one group, where it left the doubles, is left as measured.
+    A statistic that overflowed to infinity in one group stays as measured.
     """
     found: list[dict[Statistic, tuple[Floats, float]]] = [{} for _ in sets]
     for joint, statistic, variances in _additive(sets, spreads):

@@ -38,11 +38,11 @@ IN_ROWS = "it is computed from a quantile or a mode, whose error is in rows"
 def simulate(
     part: NoisyStatistics, draws: int, wanted: Iterable[Statistic] | None = None
 ) -> dict[Statistic, Floats]:
-    """Statistics as they might have come out, a row a draw; all of them unless some are wanted.
+    """Simulated statistics, one row per draw; all of them unless some are named.
 
-    Noise is wider where being shown tells of it. What limits cut off is no noise: how far that
-    moves a number (`NoisyStatistics.cut_off_alike`) is added to what is read off.
-    It is no secret and no randomness: the same statistics are simulated in the same way.
+    Noise is wider if being shown implies it. What limits cut off is not noise: how far that moves a
+    number (`NoisyStatistics.cut_off_alike`) is added to what is read off. It is neither secret nor
+    random: the same statistics are simulated in the same way.
     """
     found: dict[Statistic, Floats] = {}
     shared: dict[object, list[Floats]] = {}
@@ -77,9 +77,9 @@ def _wider(statistic: Statistic, part: NoisyStatistics) -> Floats | float:
 
 
 def clipped_unevenly(statistic: Statistic, part: NoisyStatistics) -> Floats | float:
-    """How many times wider noise is of several numbers of which limits cut off unequal shares.
+    """The factor of noise for several numbers of which limits cut off unequal shares.
 
-    It is as wide at most as if all of what is cut off were noise of each number by itself.
+    It is at most as wide as if everything that is cut off were noise of each single number.
     """
     lost = part.cut_off.get(statistic)
     if lost is None:
@@ -111,7 +111,7 @@ def spread(simulated: Floats, middle: Floats) -> NDArray[np.float64]:
 
 
 def wider_by(shown: int, rows: int, noise_kinds: Sequence[NoiseKind], *, picked: bool) -> float:
-    """How many times wider noise is reckoned where it has picked some rows that are shown of all.
+    """The factor of noise where noise selected the shown rows among all.
 
     It is that of Laplace noise at the higher confidence, if there is any.
 
@@ -151,8 +151,7 @@ class ExpectedError:
     """The half-width that noise alone gives a column, 95 times in 100.
 
     `unit` is "" for the column's own unit and "ranks" for quantiles, whose error is in places of a
-    group's sorted values. `rows` is the size of the group it holds for; None where it does not
-    matter.
+    group's sorted values. `rows` is the size of the group it holds for; None if it does not matter.
     """
 
     half_width: float

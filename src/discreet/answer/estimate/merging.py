@@ -1,8 +1,8 @@
 """Several answers to one question, merged: measurements are averaged, and it is answered anew.
 
 Noisy statistics err independently around the same truth. Their average, weighted by the inverse of
-their variances, errs least; what was asked (means, variances, ratios, HAVING and all) is computed
-from the averages as it is from one measurement. Only released numbers are read.
+their variances, errs least; the question (means, variances, ratios, HAVING and all) is computed
+from the averages as from one measurement. Only released numbers are read.
 """
 
 import math
@@ -144,7 +144,7 @@ class Average:
     noises: tuple[NoisyStatistic, ...]
     excess: Floats
     shrunk: float = 1.0
-    """The deviation beside that of the average; less once grouping sets are consistent."""
+    """The deviation relative to that of the average; less once grouping sets are consistent."""
 
     @staticmethod
     def of(noises: Sequence[NoisyStatistic], places: Places) -> "Average":
@@ -183,11 +183,11 @@ class Average:
         return np.asarray(self.shrunk * np.sqrt((weights**2 * variances[:, None]).sum(axis=0)))
 
     def error(self, confidence: float = CONFIDENCE) -> Floats:
-        """Half-widths: what noise does, and more where being shown tells of high noise."""
+        """Half-widths: the effect of noise, and more if being shown implies high noise."""
         return self._plain(confidence) + self.excess
 
     def simulated(self, points: int) -> Floats:
-        """Values as they might have come out, wider where the interval is."""
+        """Simulated values, wider where the interval is."""
         return self.values + self.noise(points) * (1 + self.excess / self._plain(CONFIDENCE))
 
     def sliced(self, first: int, size: int) -> "Average":
@@ -263,7 +263,7 @@ class Blend:
         return Blend(averages, ranked, self.measured.sliced(first, size))
 
     def moved(self, solved: Mapping[Statistic, tuple[Floats, float]]) -> "Blend":
-        """The same with other values of some statistics, and so many times their deviation."""
+        """The same with other values of some statistics, and a multiple of their deviation."""
         averages = {
             of: replace(self.averages[of], values=values, shrunk=shrunk)
             for of, (values, shrunk) in solved.items()
@@ -273,7 +273,7 @@ class Blend:
         return replace(self, averages={**self.averages, **averages}, measured=measured)
 
     def simulated(self, points: int) -> NoisyStatistics:
-        """The measurement as it might have come out."""
+        """A simulated measurement."""
         many = {one: average.simulated(points) for one, average in self.averages.items()}
         return replace(self.measured, statistics=many)
 
@@ -343,7 +343,7 @@ def _half_widths(
 
 
 def _plain(blend: Blend, many: NoisyStatistics, aggregate: Aggregate) -> tuple[Floats | None, str]:
-    """The error bar of an aggregate that is shown as it is."""
+    """The error bar of an aggregate that is shown directly."""
     scope = columns_of(blend.measured.query.relation)
     if aggregate.measure in RANKED:
         one = blend.ranked[aggregate.name]

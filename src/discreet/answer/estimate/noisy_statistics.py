@@ -1,8 +1,8 @@
 """Noisy measurements, read as statistics: their units, their noise, and what bounds cut off.
 
 Statistics are stored with a release. They came out of the same mechanisms as the numbers that are
-shown, so they are as private and cost nothing more. With them the same question, asked again, can
-be merged with what was told before.
+shown, so they are as private and cost nothing more. With them a repeated question can be merged
+with earlier answers.
 """
 
 import base64
@@ -115,8 +115,8 @@ class NoisyStatistics:
     def uneven(self, statistic: Statistic) -> Floats:
         """About the deviation of what clipping removed from each group, beside an equal share.
 
-        Why: whoever is over the limit loses rows where they have them. If those who lose l rows
-        each have all of theirs in one group, chance gives a group that loses x rows on average a
+        Why: people over the limit lose rows where they have them. If those who lose l rows each
+        have all of theirs in one group, chance gives a group that loses x rows on average a
         variance of x l; where they have some in every group, it is less.
         """
         lost = self.cut_off[statistic]
@@ -146,7 +146,7 @@ class NoisyStatistics:
         )
 
     def rank_error(self, aggregate: Aggregate, failure: float) -> float:
-        """How many rows a quantile is off at most, but for failures."""
+        """A bound on the rows that a quantile is off, except for failures."""
         ranks = ranks_of(self.query, aggregate)
         assert ranks is not None  # noqa: S101 - narrowing: it is a quantile
         among = sum(ranks_of(self.query, other) == ranks for other in self.query.aggregates)

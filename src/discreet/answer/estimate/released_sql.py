@@ -1,8 +1,8 @@
-"""Tables of answers as SQL: many draws of all released tables at once, each by itself.
+"""Tables of answers as SQL: many draws of all released tables at once, each separately.
 
-Every select here has, beside the table's columns under their `own_name`s, `_draw` (0 is what was
-released, the others are simulated), `_at` (the row's place in its draw) and `_id` (the same for the
-same row in all draws). Nothing looks across draws: windows, groups and joins are within one.
+Every select here has the table's columns under their `own_name`s and `_draw` (0 is the release, the
+others are simulated), `_at` (the row's position in its draw) and `_id` (the same for the same row
+in all draws). Nothing looks across draws: windows, groups and joins are within one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,12 +39,12 @@ _TIED |= {released.AnswerWindowFunction.PERCENT_RANK, released.AnswerWindowFunct
 
 
 def answer_name(place: int) -> str:
-    """The name under which the released rows of a question stand."""
+    """The name of the table of a question's released rows."""
     return f"answer_{place}"
 
 
 def public_name(table: str) -> str:
-    """The name under which the rows of a public table stand."""
+    """The name of the table of a public table's rows."""
     return f"public {table}"
 
 
@@ -131,7 +131,7 @@ def _sorted(table: released.SortedTable, below: str, *, top: bool) -> str:
 
 
 def _window(window: released.AnswerWindow, source: released.ReleasedTable) -> str:
-    """One window function; rows that tie are in the order in which they stand."""
+    """One window function; rows that tie keep their order."""
     function, order = window.function, _order(window.order, source)
     is_aggregate = isinstance(function, AggregateFunction)
     if function not in _TIED and (not is_aggregate or window.frame is not None):

@@ -103,7 +103,7 @@ def draws_for(groups: int) -> int:
 
 def off_in_rows(aggregate: Aggregate, off: float, lost: float = 0.0) -> str:
     """How far a quantile is off in rows, where limits cut off a share `lost` of them at most."""
-    rows, sure = counted(math.ceil(off), "row"), "95 times in 100"
+    rows, sure = counted(math.ceil(off), "row"), "with 95 % confidence"
     cut = f", and {100 * lost:.2g} % of all rows for what limits cut off" if lost else ""
     if aggregate.from_end:
         small = "in a group of fewer rows it may be anywhere"
@@ -152,11 +152,11 @@ def half_width(
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """Many tables as they might have come out: what error bars are read off.
+    """Many simulated tables: what error bars are read off.
 
     `many` holds, for each grouping set, statistics with a row a draw; it is empty where there are
-    too many groups to simulate all at once. Numbers that are computed from aggregates which also
-    pick the rows are computed from noise that is so many `times` as wide.
+    too many groups to simulate all at once. Numbers computed from aggregates that also select the
+    rows are computed from noise that is `times` as wide.
     """
 
     query: Query
@@ -244,7 +244,7 @@ class Simulation:
         return not plain or found or bool(part.clipped)
 
     def _plain(self, aggregate: Aggregate) -> tuple[Floats | None, str]:
-        """The error bar of an aggregate that is shown as it is."""
+        """The error bar of an aggregate that is shown directly."""
         if aggregate.measure in RANKED:
             off = max(part.rank_error(aggregate, 1 - CONFIDENCE) for part in self.parts)
             lost = max(part.lost_share for part in self.parts)
@@ -299,7 +299,7 @@ class Simulation:
     def _computed(
         self, outputs: tuple[Named, ...], central: pa.Table, times: float
     ) -> dict[str, Floats]:
-        """Error bars of numbers computed from several aggregates; noise so many times as wide."""
+        """Error bars of numbers computed from several aggregates; noise that many times as wide."""
         columns = released_columns(self.query)
         ends = np.cumsum([part.groups for part in self.parts])[:-1]
         halves = {one.name: _halves(one, self.query) for one in outputs}
@@ -361,7 +361,7 @@ def _halves(output: Named, query: Query) -> tuple[Named, ...]:
 
 
 def _quotient(expression: Expression) -> tuple[Expression, Expression] | None:
-    """One numerator and one denominator, also where constants stand before or behind a quotient."""
+    """One numerator and one denominator, even with constants before or behind a quotient."""
 
     def times(by: Literal, part: Expression) -> Expression:
         return Call(Function.MULTIPLY, (by, part))
@@ -406,14 +406,14 @@ def off_by(seconds: Floats) -> str:
     most = float(np.max(seconds, initial=0.0, where=~np.isnan(seconds)))  # NaN: it is NULL
     unit, each = next(((u, e) for u, e in _LENGTHS if most >= 2 * e), _LENGTHS[-1])
     told = f"{math.ceil(10 * most / each) / 10:,}" if math.isfinite(most) else "any number of"
-    return f"it is off by {told} {unit} at most, 95 times in 100"
+    return f"it is off by {told} {unit} at most, with 95 % confidence"
 
 
 _LENGTHS = (("days", 86_400), ("hours", 3600), ("minutes", 60), ("seconds", 1))
 
 
 def _drawn(query: Query, part: NoisyStatistics, draws: int) -> dict[Statistic, Floats]:
-    """Statistics as they might have come out; as they are where no error bar asks for more."""
+    """Simulated statistics; as they are where no error bar asks for more."""
     same = EXACT | RANKED if part.showing is not None else SAME_EVERYWHERE
     plain = {a.name for a in query.aggregates if a.measure in same}
     shown = (output.expression for output in outputs_of(query))

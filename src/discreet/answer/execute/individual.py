@@ -1,6 +1,6 @@
 """Participation in a question where every person has a budget of their own.
 
-The engine tells what each person would add (`PeopleShares`); whoever keeps the balances decides,
+The engine returns what each person would add (`PeopleShares`); the owner of the balances decides,
 before any total is computed, who is left out (`Admission`).
 """
 
@@ -24,7 +24,7 @@ _STEPS: Final = 1 << 20
 """A part of the sensitivity is rounded up to a multiple of one in so many."""
 
 WHOLE_SHARE: Final = _STEPS**2
-"""The share of somebody who adds as much as anybody may."""
+"""The share of a person who adds as much as anybody may."""
 
 _SLICE: Final = 1 << 16
 """Pairs that are weighed at once."""
@@ -33,7 +33,7 @@ PARTICIPANTS = (
     "only people whose own budget could pay are counted; intervals speak of these participants, and"
     " say nothing of whoever was left out"
 )
-"""Note in every answer about people who have budgets of their own."""
+"""The note of every answer about people with budgets of their own."""
 
 
 class Admission(Protocol):
@@ -47,7 +47,7 @@ class Admission(Protocol):
     def weights(self, statements: SetStatements, session: Session) -> pa.Table:
         """The session's table of weights for a set, of which the session has the pairs.
 
-        Whoever takes no part in the question weighs nothing.
+        People who do not take part in the question have weight 0.
         """
         ...
 
@@ -186,7 +186,7 @@ def rounded_steps(
 
 
 def check_individual(sets: tuple[SetPlan, ...]) -> None:
-    """Refuse a plan that charges could not be told person by person for.
+    """Refuse a plan whose charges could not be computed per person.
 
     Why: `docs/explanation/proofs/per-person.md` is about Gaussian noise on bounded totals.
     """

@@ -143,7 +143,7 @@ def look_again(
     bounds: ContributionBounds,
     people: NDArray[np.int64],
 ) -> tuple[ContributionBounds, ContributionHistogram]:
-    """Count people who are far out once more, and raise the limit if that shows any.
+    """Count people far beyond the limit once more, and raise the limit if that shows any.
 
     Guarantee:
         See `SetPlan.second`: those people alone are counted, and weigh less for it.

@@ -1,4 +1,4 @@
-"""The least price for an accuracy that somebody asks for, from public facts alone."""
+"""The least price that gives a requested accuracy, from public facts alone."""
 
 import math
 from bisect import bisect_left
@@ -34,12 +34,12 @@ _PRICES = 9 * 900
 
 @dataclass(frozen=True, slots=True, init=False)
 class Accuracy:
-    """How far noise may move a number at most, with a stated confidence.
+    """The largest error from noise that is acceptable, with a stated confidence.
 
-    `within` is in the column's own unit; with `of` it is a share ("2 %" or 0.02) of a size that is
-    public: one that the analyst states, or the smallest of the numbers in an earlier release.
-    `columns` are the aggregates it is asked of, all unless they are named. `rows` states how many
-    rows the smallest group has at least, without which nothing can be promised for a mean.
+    `within` is in the column's own unit; with `of` it is a share ("2 %" or 0.02) of a public size:
+    one that the analyst states, or the smallest number of an earlier release. `columns` are the
+    aggregates it applies to, by default all. `rows` is a lower bound on the rows of the smallest
+    group; without it no error of a mean can be promised.
 
     Example:
         >>> Accuracy("2 %", of=10_000).target("n")
@@ -72,7 +72,7 @@ class Accuracy:
             object.__setattr__(self, name, fact)
 
     def target(self, column: str) -> Fraction:
-        """The half-width that is asked of a column, in its own unit."""
+        """The requested half-width of a column, in its own unit."""
         size = _smallest(self.of, column) if isinstance(self.of, Release) else self.of
         return self.within if size is None else self.within * size
 
@@ -88,9 +88,9 @@ def price_for(
 ) -> Price:
     """The least price, to three digits, at which every column that is asked for is so accurate.
 
-    Noise is meant: what limits and bounds cut off, and sampling error, come on top. With the stated
-    confidence each number by itself is within its target. Of several answers that are put together,
-    those of every answer are.
+    Noise is meant: what limits and bounds cut off, and sampling error, is additional. With the
+    stated confidence each single number is within its target. Of several answers that are put
+    together, those of every answer are.
     """
     if any(histograms_of(part) for part in single_sets(query)):
         raise InputError(
@@ -211,7 +211,7 @@ def certain_half_width(
 ) -> float:
     """A half-width that holds with at least the confidence, by the laws of the noise alone.
 
-    Why: a sum is a centred total T and a count N, each off by at most its own half-width but for
+    Why: a sum is a centred total T and a count N, each off by at most its half-width, except in
     half of the failures. A mean is c + T/N with |T/N| <= r, so noises x and y move it by |Nx -
     Ty|/(N(N + y)) <= (|x| + r|y|)/(N - |y|).
     """

@@ -1,6 +1,6 @@
-"""Cost and expected error of a question, told before it is charged.
+"""Cost and expected error of a question, shown before it is charged.
 
-The query, the schema and the price are read, and nothing else: there is no way from here to a row.
+The query, the schema and the price are read, and nothing else: this code has no access to rows.
 """
 
 import math
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class ExplainedMeasurement:
     """One statistic: what, for which columns, its share of the price and its noise.
 
-    A share of 0 says that it is measured together with the one before it, for nothing more.
+    A share of 0 means that it is measured together with the one before it, at no extra cost.
     `moves` is how far one person moves it at most, `scale` the scale of its noise, both in rows,
     people or values.
     """
@@ -54,7 +54,7 @@ class ExplainedMeasurement:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How groups that nobody listed will be found.
+    """How groups without a list will be found.
 
     A group with `people` people is shown with probability 95 % or more; a single person shows one
     with probability `delta` at most. Both hold for a person in one group. `epsilon` is 0 where a
@@ -82,11 +82,10 @@ class ExplainedSet:
     `groups` is None where groups have to be found. There is one option where the limits are stated,
     and several, for examples, where they are chosen: `choice` (epsilon, or rho of Gaussian
     `choice_noise`) then buys what is `learnt` about people, their rows, their groups, or both.
-    `clipped` is the share of people who are expected to have more than the limits: 0 where public
-    facts prove it, else what an earlier answer told, off by `clipped_error` at most, None where
-    nothing is known. Of what people far beyond the limit on rows pay for them, a share `second`
-    pays for a second histogram of those people. `hints` tell what would make the question cheaper,
-    or tell more.
+    `clipped` is the share of people who are expected to have more than the limits: 0 if public
+    facts prove it, else from an earlier answer, off by at most `clipped_error`, None if unknown. Of
+    what people far beyond the limit on rows pay for them, a share `second` pays for a second
+    histogram of those people. `hints` say what would make the question cheaper or more accurate.
     """
 
     keys: tuple[str, ...]
@@ -113,7 +112,7 @@ class Explanation:
     facts: PublicFacts
     parts: tuple[ExplainedSet, ...]
     share: str | None = None
-    """How much of which budget it takes, in words; None where nobody keeps a budget."""
+    """A sentence on how much of which budget it takes; None if there is no budget."""
 
     @property
     def sql(self) -> tuple[str, ...]:
@@ -150,7 +149,7 @@ def explain(plan: "MeasurementPlan", dialect: Dialect) -> Explanation:
 
 
 def recall(explanation: Explanation, earlier: Sequence[Release]) -> Explanation:
-    """The same, with what earlier answers to the question told of how many people are clipped.
+    """The same, with the share of clipped people from earlier answers to the question.
 
     The newest comes first. Only limits that are chosen again are like those of an earlier answer.
     """
@@ -187,19 +186,19 @@ def _part(
 
 
 def _clipped(plan: SetPlan) -> float | None:
-    """The share of people who are clipped, where public facts prove that nobody is."""
+    """The share of clipped people, if public facts prove that it is 0."""
     limits = limits_of(plan.query)
     once = not plan.histograms and not is_stated(limits)  # people count once, whatever they have
     return 0.0 if plan.whole or once else None
 
 
 def _offers(plan: SetPlan, dialect: Dialect, price: Price) -> Iterator[str]:
-    """Questions that tell how many people an answer leaves out or cuts off, and their price."""
+    """Questions that measure how many people an answer leaves out or cuts off, and their price."""
     if plan.finds_keys or missing_rows(plan.query):
         shown = ", shown=answer" if plan.finds_keys else ""
         yield (
-            "how many people have rows in no group that is shown is told by"
-            f" outside(question{shown}), {_offer(price, plan.noise_kind)}"
+            f"outside(question{shown}) counts the people with rows in no group that is shown,"
+            f" {_offer(price, plan.noise_kind)}"
         )
     tables = plan.query.relation.facts.tables
     more = any(isinstance(one, JoinPerson | Union) for one in nodes_of(plan.query.relation)[0])
@@ -210,20 +209,20 @@ def _offers(plan: SetPlan, dialect: Dialect, price: Price) -> Iterator[str]:
         most = (limits.max_groups or 1) * (limits.max_rows or 1)
         column, table = map(dialect.identifier, (tables[0].unit.column, tables[0].name))
         yield (  # quoted names, in a text for people
-            f"how many people have more than {counted(most, 'row')} in all is told by"  # noqa: S608
+            f"to count the people with more than {counted(most, 'row')} in all, ask"  # noqa: S608
             f" SELECT COUNT(*) AS n FROM (SELECT {column} FROM {table} GROUP BY {column}"
             f" HAVING COUNT(*) > {most}) AS p, {_offer(price, plan.noise_kind)}"
         )
 
 
 def _offer(price: Price, noise_kind: NoiseKind) -> str:
-    """How well a count of people is told for a tenth of a price, where noise is made for that."""
+    """The accuracy of a count of people for a tenth of a price."""
     epsilon = price.epsilon / 10
     paid = amount_for(epsilon, price.delta, noise_kind) / (
         1 if noise_kind is NoiseKind.LAPLACE else 2
     )
     if not paid:
-        return "the more is paid, the better"
+        return "more accurate the larger epsilon is"
     alone, one = Strategy.of((Rows(None),)), ContributionBounds(noise_kind, 1, 1)
     count = Measurement(alone, one, paid, Neighbours.ADD_REMOVE, whole=True)
     width = math.ceil(count.view(Rows(None)).error())

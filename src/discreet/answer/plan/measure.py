@@ -24,7 +24,7 @@ _ROOM = 1 << 62
 """Sums of 64-bit numbers are computed as such below this."""
 
 LARGEST = sys.float_info.max
-"""Totals beyond it are told as this: no answer is infinite."""
+"""Totals beyond it are reported as this: no answer is infinite."""
 
 _FINEST = 32
 """The largest epsilon for which counts have whole-number noise."""
@@ -204,7 +204,7 @@ class StatisticNoise:
 
 
 def laplace_quantile(terms: int, failure: float) -> float:
-    """How far the sum of 1, 2 or 3 Laplace noises of scale 1 reaches, but for failures.
+    """A bound on the sum of 1, 2 or 3 Laplace noises of scale 1, except for failures.
 
     Why: the sum of k has the density of a difference of two Gamma(k). Integrated, |sum| > x has
     probability e^-x, e^-x (1 + x/2) and e^-x (1 + 5x/8 + x^2/8).

@@ -42,16 +42,16 @@ from discreet.privacy.budgets.buying import buys
 from discreet.privacy.budgets.charges import EPSILON, MU_SQUARED, Measure
 
 CHOICE = {NoiseKind.LAPLACE: Fraction(1, 10), NoiseKind.GAUSSIAN: Fraction(1, 6)}
-"""The share of a price (epsilon, or mu^2) that buys limits which nobody has stated."""
+"""The share of a price (epsilon, or mu^2) that buys unstated limits."""
 
 _EXACT_ENOUGH = Fraction(8)
 """The most rho of one histogram: the noise of a bucket has a deviation of a quarter of a person."""
 
 KEYS = Fraction(1, 4)
-"""The share of epsilon that buys a list of groups which nobody has stated."""
+"""The share of epsilon that buys an unstated list of groups."""
 
 MOST_GROUPS = 1 << 24
-"""Groups that are public and can be answered at once: all of them are, also where nobody is."""
+"""Groups that are public and can be answered at once: all of them are, even empty ones."""
 
 _PARTS = 1 << 12
 """Shares are multiples of one part in so many, or nearly, so that every machine has the same."""
@@ -232,14 +232,14 @@ def _check_findable(price: Price, shared: Statistic | None) -> None:
     if not price.delta:
         raise InputError(
             "the groups of this question are not public and delta is 0",
-            why="which groups exist can only be told with a small probability of telling too much",
+            why="finding groups needs a small probability of revealing too much",
             fix="pass a delta such as 1e-6, or declare Keys for the columns that are grouped by",
         )
     read_delta(price.delta / 2)  # refused now where it is too small for any threshold
     if shared is None and price.epsilon * KEYS < LEAST_KEYS:
         raise InputError(
             "the groups of this question are not public and epsilon is very small",
-            why="nothing can be told about which groups exist for so little",
+            why="this price is too small to find any group",
             fix=f"pass epsilon >= {float(LEAST_KEYS / KEYS):g}, or declare Keys for the columns",
         )
 
@@ -277,7 +277,7 @@ def _mixed(splits: Sequence[_Split], each: Fraction, ways: _Ways) -> list[tuple[
     """Each set with the noise that errs less in it; `each` mu^2 for an epsilon.
 
     Why: mu^2 adds up, and Laplace noise of a set has an epsilon whose curve is below that of the
-    set's share of mu^2. So all sets together are below the curve of the whole, whatever their laws.
+    set's share of mu^2. So all sets together are below the curve of the whole, for any laws.
     """
     bought = [buys(MU_SQUARED, each * one.epsilon).epsilon for one in splits]
     parts = zip(splits, bought, ways[NoiseKind.GAUSSIAN], strict=True)
@@ -288,7 +288,7 @@ def _mixed(splits: Sequence[_Split], each: Fraction, ways: _Ways) -> list[tuple[
 
 
 def _plan(split: _Split, amount: Fraction, noise_kind: NoiseKind) -> tuple[SetPlan, float]:
-    """One set, with its statistics measured apart or together, whichever errs less."""
+    """One set, with its statistics measured separately or together, whichever errs less."""
     query, found = split.plan.query, []
     bare = _with_histograms(split, amount, noise_kind)
     amount -= bare.choice * (2 if noise_kind is NoiseKind.GAUSSIAN else 1)  # mu^2 is 2 rho
@@ -304,7 +304,7 @@ def _plan(split: _Split, amount: Fraction, noise_kind: NoiseKind) -> tuple[SetPl
 
 
 def _with_histograms(split: _Split, amount: Fraction, noise_kind: NoiseKind) -> SetPlan:
-    """The set, which pays for histograms of people where it needs them."""
+    """The set, which pays for histograms of people if it needs them."""
     bare, share = split.plan, CHOICE[noise_kind] / split.left
     if not bare.histograms:
         return bare

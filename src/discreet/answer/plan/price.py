@@ -1,6 +1,6 @@
 """The price of a question, and the shares of it that make the expected error least.
 
-Shares follow from how much the error of each aggregate hangs on the noise of each statistic, by
+Shares follow from how much the error of each aggregate depends on the noise of each statistic, by
 public facts alone. Errors are relative to what is usual within the bounds: values about as large as
 the middle of their range, means that are half-way between the middle and an end, deviations of half
 the half-width, correlations of a half, and as many values around a quantile as anywhere.
@@ -35,7 +35,7 @@ class Price:
 
     @staticmethod
     def free() -> "Price":
-        """The price of what is about nobody; no question of private rows can have it."""
+        """The price of a question about nobody; no question of private rows can have it."""
         made = object.__new__(Price)
         object.__setattr__(made, "epsilon", Fraction(0))
         object.__setattr__(made, "delta", Fraction(0))
@@ -115,9 +115,9 @@ def best_shares(influences: Sequence[Influence], noise_kind: NoiseKind) -> dict[
     """The shares of a budget that make the weighted sum of expected errors least.
 
     Why: noise falls as share^-p, p = 1 for Laplace and 1/2 for Gaussian noise. The sum of weight *
-    E, E^2 = sum (on * share^-p)^2, is convex. Where it is least its slopes are equal: share^(1 +
-    2p) is proportional to the sum of weight * on^2 / E. Taking that as the next shares brings
-    their logarithms closer by a factor of p/(1 + 2p) or less each time.
+    E, E^2 = sum (on * share^-p)^2, is convex. At the minimum its slopes are equal: share^(1 + 2p)
+    is proportional to the sum of weight * on^2 / E. Taking that as the next shares brings their
+    logarithms closer by a factor of p/(1 + 2p) or less each time.
     """
     power = 1.0 if noise_kind is NoiseKind.LAPLACE else 0.5
     measured = dict.fromkeys(strategy for one in influences for strategy in one.on)

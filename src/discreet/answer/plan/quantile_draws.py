@@ -30,10 +30,10 @@ _MOST_WEIGHT = 1 << 50
 """No data has as much."""
 
 _MARGINS = 64
-"""As many margins of weight, to spare or missing, are as good as any more."""
+"""The cap on slack and misses, in margins of weight."""
 
 _FEW_CELLS = 256
-"""Up to so many, distances double."""
+"""Up to this many cells, distances double."""
 
 _ROOM = 1 << 62
 """Scores are computed as 64-bit numbers below this."""
@@ -67,8 +67,8 @@ class QuantileDraw:
         """The rank that a cell is to have.
 
         Guarantee:
-            MIN and MAX are in or before the last cell that is occupied, and no more than twice
-            `weight` from it, but for `_FAILURE`, in a group of at least twice `weight`.
+            MIN and MAX are in or before the last occupied cell, and at most twice `weight` from it,
+            except with probability `_FAILURE`, in a group of at least twice `weight`.
         Why:
             There n >= 2 t, so the target is t = `weight` from the end. Some cell misses it by
             nothing; one beyond all data, or with more than 2 t beyond itself, by t at least. All of
@@ -98,11 +98,11 @@ class QuantileDraw:
         """The cell of one group from the weight in each; `size` more a step of `distances`.
 
         Guarantee:
-            Two scores move `apart` by so much.
+            A row changes the difference of two scores by at most `apart`.
         Edge cases:
             People far over the limit weigh nothing, and a cell that only they are in counts as
-            empty; so does a group of nobody else. Noise too wide for any data leaves the whole
-            range as the interval of a cell that is anywhere.
+            empty; so does a group with nobody else in it. Noise too wide for any data leaves the
+            whole range as the interval of a cell that is anywhere.
         """
         choose = noise.permute_and_flip if self.flips else noise.choose
         if self.aggregate.measure is AggregateFunction.MODE:
@@ -124,16 +124,16 @@ class QuantileDraw:
 
         Why:
             With w_j the j-th distance, p and q the `ends` and n the whole weight, h_j(m) is the
-            smaller of p n - #(x < m - w_j) and #(x <= m + w_j) - q n: how much weight the interval
-            around cell m has to spare, with a limit both ways. An end of the range spares as much
-            as there can be. Wanted is the first distance that spares a `margin`: the j-th misses it
-            by y = max(margin - h_j, h_(j - 1) - margin, 0), which a row moves by max(1 - p, q) at
-            most, half of `apart`, as it moves h. The miss x(m) of the cell itself, a quantile's, it
-            moves by max(level, 1 - level); taken as many times as the first is larger, by as much
-            as y. The score is -max(x, y), which moves no further than both do: one choice at the
-            whole price, where two of them would have to share it. Weights to spare and missing
-            are cut at `most`, which moves nothing further, so that neither the kind of numbers nor
-            the work hangs on the data.
+            smaller of p n - #(x < m - w_j) and #(x <= m + w_j) - q n: the slack in weight of the
+            interval around cell m, capped both ways. At an end of the range the slack is the
+            largest possible. The target is the first distance with a slack of `margin`: the j-th
+            misses it by y = max(margin - h_j, h_(j - 1) - margin, 0), which a row moves by max(1 -
+            p, q) at most, half of `apart`, as it moves h. The miss x(m) of the cell itself, a
+            quantile's, it moves by max(level, 1 - level); taken as many times as the first is
+            larger, by as much as y. The score is -max(x, y), which moves no further than both do:
+            one choice at the whole price, where two of them would have to share it. Slack and
+            misses are capped at `most`, which increases no distance, so neither the kind of numbers
+            nor the work depends on the data.
         """
         assert self.ends is not None  # noqa: S101 - narrowing: see `cell`
         level, margin, n = level_of(self.aggregate), self.margin(size, scale), ranks.people
@@ -144,7 +144,7 @@ class QuantileDraw:
         counted = np.concatenate([[0], ranks.at_or_below(np.arange(size))])
 
         def lacking(target: Fraction, each: int) -> NDArray[Any]:
-            """How much less is below each cell than the target, in parts of so many a weight."""
+            """How much less weight than the target is below each cell, in fractions of a weight."""
             whole, part = divmod(int(each * target * n), each)
             near = np.clip(whole - counted, -most - 1, most + 1).astype(kind)
             return np.asarray(np.clip(each * near + part, -unit * most, unit * most))
@@ -162,15 +162,15 @@ class QuantileDraw:
         return -np.maximum(misses, missed, out=misses), scale * unit
 
     def margin(self, size: int, scale: Fraction) -> int:
-        """The weight that the wanted interval has to spare on both sides.
+        """The slack in weight that the target interval has on both sides.
 
         Guarantee:
-            An interval is without the true quantile with `_FAILURE` at most, whatever the data,
+            An interval misses the true quantile with probability at most `_FAILURE`, on all data,
             interpolated or not.
         Why:
-            docs/explanation/proofs/quantile-intervals.md: each of k distances that miss weighs
-            exp(-margin/scale) times all wanted intervals at most. Interpolated, a quantile a/b may
-            be past an end by max(a/b, 1 - a/b) - 1/b rows, there and in the miss of that end. Where
+            docs/explanation/proofs/quantile-intervals.md: each of k distances that miss weighs at
+            most exp(-margin/scale) times all target intervals. Interpolated, a quantile a/b may be
+            past an end by max(a/b, 1 - a/b) - 1/b rows, there and in the miss of that end. Where
             the ends are moved, every interval without it is counted as one, and has less than a row
             to spare.
         """
@@ -188,8 +188,8 @@ def distances(size: int) -> NDArray[np.int64]:
     """How far an interval may reach, in cells: rising by a half at most, to the whole range.
 
     Why: among few cells each reaches over twice as many cells as the one before, and one. Finer
-    steps make intervals a little narrower, but many distances are then nearly as good as the wanted
-    one, more of them around cells further off, and so these are chosen more often.
+    steps make intervals a little narrower, but many distances are then nearly as good as the
+    target, more of them around distant cells, so these are chosen more often.
     """
     powers = range(size.bit_length())
     fine = [0, 1, *(least << power for power in powers for least in (2, 3))]
@@ -212,12 +212,12 @@ def draw_mode(
         Adding or removing a person, whose weights in the cells add up to w.
     Why:
         The person moves every score the same way, by 0 to w: two scores by w at most apart, which
-        is also how far they move the scores of two cells for a quantile at an end
-        (`rank_range` is 1). How far apart scores move is all that the guarantee depends on; that
-        of permute-and-flip depends on their moving one way by w at most.
+        is also how far they move the scores of two cells for a quantile at an end (`rank_range` is
+        1). The guarantee depends only on how far apart scores move; that of permute-and-flip
+        depends on their moving one way by w at most.
     Edge cases:
-        Cells with nobody are candidates too: which ones are empty does not show. Without any rows
-        all cells are equally likely.
+        Empty cells are candidates too: which ones are empty does not show. Without any rows all
+        cells are equally likely.
     Reference:
         McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007, Theorem 6; Dong
         et al., "Optimal differential privacy composition for exponential mechanisms", ICML 2020.
@@ -251,7 +251,7 @@ def rank_error(
     *,
     bracketed: bool = False,
 ) -> float:
-    """How many rows lie between a released quantile and the true one at most, but for failures.
+    """A bound on the rows between a released quantile and the true one, except for failures.
 
     MIN and MAX aim at some rows from the end: as many more lie between them and that. Where an
     interval is chosen with it, each cell is a candidate with every distance.

@@ -1,6 +1,6 @@
 """How one grouping set is measured: decided once, before anything is charged.
 
-Whoever prices, explains, runs or audits a question reads this value; nobody derives it again.
+Pricing, explaining, running and auditing a question all read this value; nobody derives it again.
 """
 
 import math
@@ -71,7 +71,7 @@ class SetPlan:
         `docs/explanation/proofs/bounding.md`, People who are counted twice.
     """
     whole: bool = field(init=False)
-    """Whether nobody counts for less than one."""
+    """Whether everybody has full weight."""
     _measured: dict[ContributionBounds, list[Measurement]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -283,7 +283,7 @@ class SetPlan:
 
 
 def second_share(plan: SetPlan) -> Fraction:
-    """The share that a second histogram, as costly as the first, takes; 0 where it is not made.
+    """The share that a second histogram, as costly as the first, takes; 0 if it is not made.
 
     Why: groups that are found leave people less than the histogram knew of. With many groups
     limits leave out as many people as histograms show anyway.

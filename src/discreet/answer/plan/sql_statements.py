@@ -17,11 +17,11 @@ from discreet.sql.writer.dialect import Dialect
 from discreet.sql.writer.individual import MeasuredTotals, render_contributions, with_accounts
 
 _SALT = secrets.token_hex(16)
-"""Where the salt will stand in compiled texts; nobody knows it, so no question has it in it."""
+"""The place of the salt in compiled texts; nobody knows it, so no question has it in it."""
 
 
 EXAMPLES = (1, 10, 100)
-"""Limits for which noise is told where they are to be chosen."""
+"""Limits for which noise is reported if they are to be chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class SetStatements:
         return [self.compiled.spread(*norms)] if norms else []
 
     def bounding(self, contributions: ContributionBounds) -> list[Kept]:
-        """Leave people as many groups as may be found, and write down who is over the limits.
+        """Keep as many groups per person as may be found, and record who is over the limits.
 
         Whom totals alone weigh less is written down there.
         """

@@ -1,4 +1,4 @@
-"""Groups that nobody has listed, shown where a noisy count that is released anyway is high enough.
+"""Groups without a list, shown if a noisy count that is released anyway is high enough.
 
 Where a question asks how many people (or rows, where each is protected by itself) a group has, that
 one measurement also decides which groups are shown, and nothing but a delta is paid for it. Other
@@ -35,7 +35,7 @@ _DEEPEST = 36.0
 def shared_count(query: Query) -> Statistic | None:
     """The statistic of a question that counts the people of each group, one at most each.
 
-    A count of rows will do where each row is protected by itself, and not where one person may have
+    A count of rows suffices if each row is protected by itself, but not if one person may have
     many: the threshold would have to be far above all of them.
     """
     counts = [Rows(None), People(None)] if query.is_by_row else [People(None)]
@@ -70,7 +70,7 @@ class ThresholdedCount:
 
     @property
     def guarantee(self) -> Approximate:
-        """The guarantee of showing groups, beside the measurement's own."""
+        """The guarantee of showing groups, in addition to the measurement's own."""
         return Approximate(0, self.delta, neighbours=self.count.measurement.neighbours)
 
     @property
@@ -94,7 +94,7 @@ class ThresholdedCount:
         return np.asarray(noisy >= self.threshold, dtype=np.bool_)
 
     def certain_people(self, confidence: Fraction) -> int:
-        """A group with so many people is shown with at least this confidence."""
+        """A group with that many people is shown with at least this confidence."""
         return -(-(self.threshold + self._tail(1 - confidence)) // self._one)
 
     def _tail(self, probability: Fraction) -> int:

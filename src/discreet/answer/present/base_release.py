@@ -10,7 +10,7 @@ from discreet.privacy import Guarantee
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One thing that was measured, in words, and its guarantee."""
+    """A description of one measurement, and its guarantee."""
 
     what: str
     noise: str
@@ -38,12 +38,12 @@ class BaseRelease(ABC):
         """The privacy statement: protection, and what the release does not say."""
 
     def on_version(self, dataset: str, version: int) -> "BaseRelease":
-        """The release with the version of the dataset that it was answered on, where it says so."""
+        """The release with the version of its dataset, if it names one."""
         del dataset, version
         return self
 
     def with_share(self, share: float | None) -> "BaseRelease":
-        """The release with the share of a budget that it took, where it says so."""
+        """The release with the share of a budget that it took, if known."""
         del share
         return self
 

@@ -329,7 +329,7 @@ def _title(release: "Release", layout: Layout, numbers: Sequence[str]) -> Any:
     lines = [f"Released with differential privacy, {price}."]
     if any(number in release.half_widths for number in numbers):
         drawn = f"Shaded: {_NOISE}. S" if layout.is_line and layout.series else "S"
-        lines.append(f"{drawn}ampling error is not in the noise interval.")
+        lines.append(f"{drawn}ampling error is not included.")
     if layout.rows < release.table.num_rows:
         lines.append(f"The first {layout.rows} of {release.table.num_rows:,} rows.")
     return alt.TitleParams(

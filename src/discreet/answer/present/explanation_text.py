@@ -23,13 +23,13 @@ _READ = 85
 def render_explanation(explanation: "Explanation") -> str:
     """Price, protection, groups, limits, measurements, what to expect, and the SQL."""
     price, facts = explanation.price, explanation.facts
-    clamped = facts.clamped or ("nothing: no column that is read has bounds",)
+    clamped = facts.clamped or ("nothing: no column it reads has bounds",)
     lines = [
-        "What this question will do (made from public facts: no data was read)",
+        "What this question will do (computed from public facts; no data was read)",
         "",
         _item("price", f"epsilon {cost(price.epsilon)}, delta {cost(price.delta)}"),
-        *([_item("takes", explanation.share)] if explanation.share else ()),
-        _item("protects", f"{facts.unit} ({explanation.neighbours.value})"),
+        *([_item("uses", explanation.share)] if explanation.share else ()),
+        _item("protects", f"{facts.unit}; {explanation.neighbours.value} neighbours"),
         *(_item("clamps" if i == 0 else "", what) for i, what in enumerate(clamped)),
         *_notes(facts.remarks),
     ]
@@ -48,7 +48,7 @@ def explanation_page(explanation: "Explanation") -> str:
         by = f"by {', '.join(plain(key) for key in part.keys)}" if part.keys else "of all rows"
         groups = "groups have to be found" if part.groups is None else counted(part.groups, "group")
         parts += [html_view.note(f"{by}: {groups}"), html_view.table(heads, rows)]
-    said = [f"price: {paid}", *([f"takes {explanation.share}"] if explanation.share else [])]
+    said = [f"price: {paid}", *([f"uses {explanation.share}"] if explanation.share else [])]
     return html_view.framed(
         html_view.note(*said, *explanation.facts.remarks),
         *parts,
@@ -84,21 +84,21 @@ def _notes(notes: Sequence[str]) -> list[str]:
 def _groups(part: "ExplainedSet") -> list[str]:
     if part.finding is not None:
         found, delta = part.finding, f"delta {cost(part.finding.delta)}"
-        how = f"shown where their noisy count is high, for {delta}"
+        how = f"shown where their noisy count is high, at {delta}"
         if found.epsilon:
-            how = f"found for epsilon {cost(found.epsilon)} and {delta}"
+            how = f"found with epsilon {cost(found.epsilon)} and {delta}"
         many, more = "people", " (more where people are in several groups)"
         if part.limits is None and not part.choice:
             many, more = "rows", ""
-        least = f"from about {found.people} {many} on a group is shown{more}"
+        least = f"a group is shown from about {found.people} {many} on{more}"
         return [_item("groups", f"not public: {how}"), _item("", least)]
-    public = f"{part.groups:,}, all public: each is answered, also where nobody is in it"
+    public = f"{part.groups:,}, all public: each is answered, also if it is empty"
     return [_item("groups", public if part.keys else "one, of all rows")]
 
 
 _ALLOWS = (
-    "the answer tells about what share of people has more, and its intervals allow for it",
-    "(unless people are too few to be seen for that: then a limit is a guess, and it says so)",
+    "the answer says what share of people has more, and its intervals allow for that",
+    "(if too few people can be seen, the limit is a guess, and the answer says so)",
 )
 
 
@@ -106,25 +106,25 @@ def _limits(part: "ExplainedSet", unit: str) -> list[str]:
     who = unit.partition(",")[0] if unit.startswith("one person in one ") else "one person"
     if part.choice:
         unit_of_cost = "rho" if part.choice_noise is NoiseKind.GAUSSIAN else "epsilon"
-        told = [f"an earlier answer told that {_share(part)} of people have more rows"]
+        told = [f"according to an earlier answer {_share(part)} of people have more rows"]
         what = f"{' and '.join(part.learnt)} of {who}"
         return [
-            _item("limits", f"not stated: {what} are limited to what noisy"),
-            _item("", f"histograms of people suggest, for {unit_of_cost} {cost(part.choice)}"),
+            _item("limits", f"not stated: limits on the {what} are chosen"),
+            _item("", f"from noisy histograms, for {unit_of_cost} {cost(part.choice)}"),
             *(_item("", one) for one in (_second(part) if part.second else ())),
             *(_item("", one) for one in (_ALLOWS if part.clipped is None else told)),
         ]
     if part.limits is None:
-        return [_item("limits", "each row counts by itself: none is cut off")]
+        return [_item("limits", "none: each row is protected by itself")]
     if part.clipped == 0 and part.limits.max_rows is None:
-        return [_item("limits", "each person counts once: nobody is cut off")]
+        return [_item("limits", "none needed: each person counts once")]
     groups, rows = part.limits.max_groups or 1, part.limits.max_rows or 1
     where = "it" if groups == 1 else "each"
     most = f"{counted(groups, 'group')} with {counted(rows, 'row')} in {where}"
-    more = "whoever has more counts for less; how many have is not public"
+    more = "whoever has more is weighted down; how many have more is not public"
     if part.clipped == 0:
-        more = "nobody has more: a subquery leaves each person one row"
-    return [_item("limits", f"{who} weighs at most {most};"), _item("", more)]
+        more = "nobody has more: a subquery leaves one row per person"
+    return [_item("limits", f"{who} counts for at most {most};"), _item("", more)]
 
 
 def _second(part: "ExplainedSet") -> tuple[str, str]:
@@ -132,8 +132,8 @@ def _second(part: "ExplainedSet") -> tuple[str, str]:
     gaussian = part.choice_noise is NoiseKind.GAUSSIAN
     less = 1 - float(1 - part.second) ** (0.5 if gaussian else 1)
     return (
-        f"whoever has more than about {FAR} times the limit on rows is counted a second time, for",
-        f"{float(part.second):.0%} of what their rows cost otherwise: they weigh {less:.0%} less",
+        f"people with more than about {FAR} times the limit on rows are counted a second time,",
+        f"for {float(part.second):.0%} of what their rows would cost; they weigh {less:.0%} less",
     )
 
 
@@ -147,7 +147,7 @@ def _share(part: "ExplainedSet") -> str:
 
 def _measured(part: "ExplainedSet") -> list[str]:
     """The measurements, for the limits that hold or for a limit of 1."""
-    rows = [["measured", "for", "share", "noise", "one person moves it by", "scale"]]
+    rows = [["measured", "for", "share", "noise", "one person changes it by", "scale"]]
     for line in part.options[0].lines:
         unit = "epsilon" if line.noise_kind is NoiseKind.LAPLACE else "rho"
         scale = f"{line.scale:,.4g}" if line.scale else "in ranks"
@@ -158,7 +158,11 @@ def _measured(part: "ExplainedSet") -> list[str]:
         users = ", ".join(plain(name) for name in line.columns)
         share = f"{float(line.share):.0%}" if line.share else "with it"
         rows.append([line.what, users, share, noise, f"{line.moves:,.4g}", scale])
-    note = ["    for a limit of 1; both grow with the limit"] if len(part.options) > 1 else []
+    note = (
+        ["    for a limit of 1; the last two columns grow with the limit"]
+        if len(part.options) > 1
+        else []
+    )
     return _table(rows) + note
 
 
@@ -166,10 +170,10 @@ def _columns(part: "ExplainedSet") -> list[str]:
     """The effect of noise on each column, for each option."""
     notes = []
     if len(part.options) > 1:
-        notes.append("    the columns are examples of limits: rows, and groups, of one person")
+        notes.append("    for example limits on the rows (and groups) of one person")
     if any(one.rows for option in part.options for one in option.expected.values()):
-        notes.append(f"    * in a group of {GROUP:,} rows; smaller groups are less certain")
-    return _table(_expectations(part, "noise, 95 times in 100")) + notes
+        notes.append(f"    * in a group of {GROUP:,} rows; larger in smaller groups")
+    return _table(_expectations(part, "95 % interval")) + notes
 
 
 def _expectations(part: "ExplainedSet", alone: str) -> list[list[str]]:
@@ -177,7 +181,7 @@ def _expectations(part: "ExplainedSet", alone: str) -> list[list[str]]:
     options, heads = part.options, [alone]
     if len(options) > 1:
         bounds = [one.contributions for one in options]
-        heads = [f"{one.noise_kind.value}, {one.rows}" for one in bounds]
+        heads = [f"{one.noise_kind.value}, limit {one.rows}" for one in bounds]
     return [
         ["column", *heads],
         *(

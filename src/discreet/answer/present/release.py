@@ -65,7 +65,7 @@ class Release(BaseRelease):
     """A released table; reading it again never changes it.
 
     `table` holds keys and answers, `half_widths` for each answer how far it is from what it would
-    be without noise, 95 times in 100, NULL where that is not known. `how` tells for each answer
+    be without noise, 95 times in 100, NULL where that is not known. `how` says for each answer
     whether that was computed exactly or by simulation. `parts` are the measurements behind it,
     where they are kept. Two releases are equal when their bytes are.
     """
@@ -96,7 +96,7 @@ class Release(BaseRelease):
     # --- tables ---------------------------------------------------------------------------------
 
     def to_arrow(self, *, intervals: bool = True) -> pa.Table:
-        """The answers, each beside its 95 % noise interval in columns `_low` and `_high`."""
+        """The answers, each with its 95 % noise interval in columns `_low` and `_high`."""
         return with_intervals(self.table, self.half_widths) if intervals else self.table
 
     def to_pandas(self, *, intervals: bool = True) -> "pd.DataFrame":
@@ -138,7 +138,7 @@ class Release(BaseRelease):
         """The keys of each group that was measured, also of those that HAVING or LIMIT hides."""
         if not self.parts:
             raise InputError(
-                "this answer does not tell its groups apart",
+                "the groups of this answer are not known",
                 why="what was measured for it was not kept",
                 fix="ask a question with fewer groups",
             )
@@ -150,7 +150,7 @@ class Release(BaseRelease):
         return release_json.release_facts(self)
 
     def on_version(self, dataset: str, version: int) -> "Release":
-        """The release with a note on the version; the first one, before rows came, has none."""
+        """The release with a note on the version; the first one, before any append, has none."""
         note = f"answered on version {version} of {dataset}"
         return self if version == 1 else replace(self, notes=(*self.notes, note))
 
@@ -177,7 +177,7 @@ def as_table(release: BaseRelease) -> Release:
     if isinstance(release, Release):
         return release
     raise InputError(
-        "this release is no table",
+        "this release is not a table",
         why="it was made by another kind of order than a question",
         fix="read its statement or its JSON",
     )
@@ -187,7 +187,7 @@ def _check(table: pa.Table, half_widths: Mapping[str, pa.Array]) -> None:
     if len(set(table.column_names)) < table.num_columns:
         raise InputError(
             "two released columns have the same name",
-            why="a number has to be told from the next",
+            why="numbers must be distinguishable",
             fix="rename one of them with AS",
         )
     for name, width in half_widths.items():
@@ -264,7 +264,7 @@ def _fields(table: pa.Table, about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_intervals(table: pa.Table, half_widths: Mapping[str, pa.Array]) -> pa.Table:
-    """Each number beside its interval, in columns `_low` and `_high`."""
+    """Each number with its interval, in columns `_low` and `_high`."""
     columns: dict[str, Any] = {}
     taken = set(table.column_names)
     for name in table.column_names:
@@ -365,8 +365,8 @@ def _hidden(query: Query, parts: Sequence[NoisyStatistics]) -> list[str]:
     """A note that small groups are withheld, for questions whose groups are not public."""
     if not any(part.finds_groups for part in parts):
         return []
-    over = ", and numbers over groups are over those that were found" if query.then else ""
-    return [f"Groups of few people are withheld, and nobody is told how many those are{over}"]
+    over = "; numbers computed over groups leave them out" if query.then else ""
+    return [f"Small groups are withheld, and how many is not public{over}"]
 
 
 def _rows(query: Query, parts: Sequence[NoisyStatistics]) -> Shown:
@@ -390,7 +390,7 @@ def _note(part: NoisyStatistics) -> str:
     contributions = part.contributions
     unit = part.query.relation.facts.unit
     if isinstance(unit, EachRow):
-        return f"{contributions.noise_kind.value} noise; one row is in one group{_shown(part)}"
+        return f"{contributions.noise_kind.value} noise; each row is in one group{_shown(part)}"
     people = [isinstance(statistic, People) for statistic in part.measurements]
     limits = []
     if not all(people):
@@ -401,7 +401,9 @@ def _note(part: NoisyStatistics) -> str:
     if any(people) or part.finds_groups:
         limits.append(counted(contributions.groups, "group") + _over(part, GROUPS, "are in more"))
     who = unit.who if isinstance(unit, PersonPeriod) else "one person"
-    most = f"{contributions.noise_kind.value} noise; {who} weighs at most {' and '.join(limits)}"
+    most = (
+        f"{contributions.noise_kind.value} noise; {who} counts for at most {' and '.join(limits)}"
+    )
     return f"{most}{_about(part)}{_shown(part)}"
 
 
@@ -412,13 +414,15 @@ def _far(part: NoisyStatistics) -> str:
         return ""
     if bounds.far_rows < bounds.full_rows:
         return f", or {bounds.far_rows:,} if they have more than {bounds.far:,}"
-    return f", with noise for {bounds.rows:,}: people beyond {bounds.far:,} were looked at twice"
+    return (
+        f", with noise for {bounds.rows:,}: people beyond {bounds.far:,} were counted a second time"
+    )
 
 
 def _l2(part: NoisyStatistics) -> str:
     """Gaussian noise bounds the root of a person's squared rows over all groups."""
     spread = part.contributions.noise_kind is NoiseKind.GAUSSIAN and bool(part.query.keys)
-    return " in l2 norm" if spread and ROWS in part.clipped else ""
+    return " in L2 norm" if spread and ROWS in part.clipped else ""
 
 
 def _over(part: NoisyStatistics, what: str, more: str) -> str:
@@ -428,7 +432,7 @@ def _over(part: NoisyStatistics, what: str, more: str) -> str:
     if what not in part.learnt:
         return ""
     return (
-        f" (a guess: too little was paid to learn how many people {more};"
+        f" (a guess: epsilon was too small to learn how many people {more};"
         " intervals do not allow for them)"
     )
 
@@ -444,13 +448,11 @@ def _about(part: NoisyStatistics) -> str:
     )
     if ROWS in part.clipped and bounds.far and part.clipped[ROWS].most <= bounds.far:
         most += f" ({bounds.far_rows:,} if they have more than {bounds.far:,})"
-    return (
-        f"; {ALLOWED} as far as it can be seen, and are in any case about at most {most} a person"
-    )
+    return f"; {ALLOWED}, up to {most} per person"
 
 
 def _shown(part: NoisyStatistics) -> str:
     """The noisy count from which on groups are shown."""
     if part.showing is None:
         return ""
-    return f"; groups are shown from a noisy count of {math.ceil(part.showing.people):,} on"
+    return f"; groups with a noisy count below {math.ceil(part.showing.people):,} are withheld"

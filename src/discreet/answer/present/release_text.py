@@ -22,7 +22,7 @@ _SIGN = "\N{PLUS-MINUS SIGN}"
 
 
 _PAID_BEFORE = (
-    "this price was paid before: nothing was measured again or charged; pass another epsilon"
+    "this answer was paid for before: nothing was charged again; another epsilon measures anew"
 )
 
 
@@ -40,8 +40,8 @@ def footer(release: "Release", rows: int) -> list[str]:
     if release.table.num_rows > rows:
         lines[0] += f", the first {rows} shown"
     if release.half_widths:
-        what = "noise and what chosen limits cut off" if allows(release) else "noise alone"
-        lines.append(f"{_SIGN} is {what}, 95 times in 100; sampling error is not in it")
+        what = "noise and for what chosen limits cut off" if allows(release) else "noise alone"
+        lines.append(f"{_SIGN} is a 95 % interval for {what}; it does not include sampling error")
     missing = ((n, how) for n, how in release.how.items() if n not in release.half_widths)
     lines += [f"{plain(name)} has no {_SIGN}: {why}" for name, why in missing]
     return [
@@ -71,7 +71,7 @@ def price_line(release: "Release") -> str:
     if release.share is not None:
         price += f" ({percent(release.share)} of the budget)"
     unit = "one person" if release.facts is None else release.facts.unit
-    return f"{price}; protects {unit} ({release.guarantee.neighbours.value})"
+    return f"{price}; protects {unit}; {release.guarantee.neighbours.value} neighbours"
 
 
 def plain_note(note: str) -> str:
@@ -176,40 +176,37 @@ def _bar(value: Any, width: float | None, low: float, high: float) -> str:
 
 
 CHANGE = {
-    Neighbours.ADD_REMOVE: "adding or removing that one",
-    Neighbours.CHANGE_ONE: "replacing that one by any other",
+    Neighbours.ADD_REMOVE: "adding or removing one",
+    Neighbours.CHANGE_ONE: "replacing one by any other",
 }
 
 
 _LIMITS = (
-    "The guarantee is about what taking part adds: facts that hold for people at large can be"
-    " learned from these numbers, and are meant to be. Other releases about the same data come on"
-    " top of this one."
+    "The guarantee limits what taking part adds to what is known. It does not hide facts about"
+    " people at large, which these numbers are meant to show. Other releases about the same data"
+    " add to the loss stated here."
 )
-_NOISE = (
-    "The intervals beside the numbers are about this noise alone: 95 times in 100 the number"
-    " without noise lies within."
-)
+_NOISE = "The intervals cover this noise alone: 95 % of them contain the number without noise."
 _CHOSEN = (
-    "The intervals beside the numbers are about this noise and about what the limits cut off, which"
-    " were chosen from noisy counts of people: 95 times in 100 the number without either lies"
-    " within, but for what people too few to be seen have beyond the rows and groups stated above."
+    "The intervals cover this noise and what the limits cut off: 95 % of them contain the number"
+    " without either. They do not cover what people too few to show in noisy counts have beyond the"
+    " rows and groups stated above."
 )
 _WIDER = (
-    "They are not confidence intervals for a wider population: they say nothing about sampling"
-    " error, about mistakes in the data, or about what holding values to ranges cut off."
+    "They are not confidence intervals for a wider population: they do not include sampling error,"
+    " mistakes in the data, or the effect of clamping values to ranges."
 )
 
 
 def statement(release: "Release") -> str:
     """The privacy statement, in paragraphs: protection, clamping, and what the intervals cover."""
     if release.price.is_free:
-        return "These numbers are computed from public tables alone: exact, about nobody, and free."
+        return "These numbers are computed from public tables alone: they are exact and free."
     odds = read(release.guarantee, delta=release.price.delta or None)
-    intervals = ["The numbers carry noise; no interval of it is stated here."]
+    intervals = ["The numbers carry noise; no intervals are stated here."]
     if release.half_widths:
         intervals = [_CHOSEN if allows(release) else _NOISE, _WIDER]
-    said = [_protected(release), [f"In odds: {odds}"], _clamped(release), intervals, [_LIMITS]]
+    said = [_protected(release), [odds], _clamped(release), intervals, [_LIMITS]]
     wrap = partial(textwrap.fill, width=100, break_long_words=False, break_on_hyphens=False)
     return "\n\n".join(wrap(" ".join(part)) for part in said if part)
 
@@ -220,14 +217,14 @@ def _protected(release: "Release") -> list[str]:
     epsilon, delta = cost(release.price.epsilon), cost(release.price.delta)
     lines = [
         "These numbers were released with differential privacy.",
-        f"What is protected is {unit}: {change} changes the probability of anything that can be",
-        "seen here only within the stated limits, whatever else is known or will be.",
+        f"They protect {unit}: {change} changes the probability of any output by no more than the",
+        "guarantee allows, whatever else an attacker knows.",
         f"The price was epsilon = {epsilon} and delta = {delta}.",
     ]
     if release.facts is not None and release.facts.by_row:
         lines.append(
-            "Somebody with several rows is protected for any one of them, not for all together;"
-            " where a person is named below, their one row is meant."
+            "A person with several rows is protected for any one of them, not for all together;"
+            " below, 'person' means one such row."
         )
     return lines
 
@@ -236,13 +233,10 @@ def _clamped(release: "Release") -> list[str]:
     lines = []
     if release.facts is not None and release.facts.clamped:
         held = "; ".join(release.facts.clamped)
-        lines.append(
-            "Before anything was added up, values were held to ranges that the owner has stated;"
-            f" values outside count as the nearest end: {held}."
-        )
+        lines.append(f"Values were first clamped to ranges that the owner stated: {held}.")
     remarks = () if release.facts is None else release.facts.remarks
     notes = dict.fromkeys(note for note in release.notes if note not in remarks)
     for one in notes:
-        less = "; whoever has more counts for less" if " weighs at most " in one else ""
+        less = "; whoever has more is weighted down" if " counts for at most " in one else ""
         lines.append(f"{one[:1].upper()}{one[1:]}{less}.")
     return lines + [f"{remark}." for remark in remarks]  # some begin with the name of a column

@@ -46,7 +46,7 @@ class ServerConnection:
         if not (self._url.scheme == "https" or allow_plain or is_loopback(self._url.host)):
             raise InputError(
                 f"a token would go to {self._url.host} unencrypted",
-                why="whoever listens on the way could use it",
+                why="anybody on the network path could use it",
                 fix="use an https:// address, or pass allow_plain=True on a network you trust",
             )
         self._context = ssl.create_default_context()  # which reads SSL_CERT_FILE
@@ -209,7 +209,7 @@ def _lost(wrong: Exception, *, safe: bool) -> ServiceError | AccessError:
     if _is_impostor(wrong):
         return AccessError(
             "the server is not who it says it is",
-            why="its certificate is not for this name, or nobody known has signed it",
+            why="its certificate is not for this name, or no known authority has signed it",
             fix="name a file with the right authority in SSL_CERT_FILE",
         )
     return ServiceError(

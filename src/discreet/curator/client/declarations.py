@@ -82,7 +82,7 @@ def read_unit(facts: object) -> str | Unit:
             return EachRow()
     raise InputError(
         "unit cannot be read",
-        why="it is the person's column, a key path, a person in a period, or each row by itself",
+        why="it is the person's column, a key path, a person in a period, or each row",
         fix='pass "patient", {"column": ..., "table": ..., "key": ...}, {"column": ..., "period": '
         '..., "every": "day"} or {"each_row": true}',
     )

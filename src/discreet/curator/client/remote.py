@@ -51,7 +51,7 @@ class Remote(Curator):
         if other:
             raise InputError(
                 f"{', '.join(sorted(other))} for a curator behind a server",
-                why="whoever runs the server has decided that",
+                why="the owner of the server decides that",
                 fix="pass the address and the token alone",
             )
         from discreet.curator.client.connection import ServerConnection  # noqa: PLC0415 - httpx

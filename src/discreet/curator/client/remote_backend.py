@@ -44,7 +44,7 @@ _REMEASURE: Final = "/v1/remeasure"
 
 @dataclass(slots=True)
 class RemoteBackend(QuestionBackend):
-    """Asks a server, which knows whoever asks by their token."""
+    """Asks a server, which identifies the caller by their token."""
 
     link: "ServerConnection"
     _me: str | None = None
@@ -65,7 +65,7 @@ class RemoteBackend(QuestionBackend):
         return self._asked(f"/v1/{place}", self._body(asked), asked)
 
     def remeasure(self, asked: OrderRequest) -> Release:
-        """Answer a question again, merged with what its analyst was told before."""
+        """Answer a question again, merged with its analyst's earlier answer."""
         return as_table(self._asked(_REMEASURE, self._body(asked), replace(asked, request=None)))
 
     def quote(self, asked: OrderRequest) -> Quote:

@@ -227,7 +227,7 @@ def read_error(facts: Any) -> DiscreetError:
                 return _raised(found, facts)
     return ServiceError(
         "the server's reply cannot be read",
-        why="it is no error that this package knows",
+        why="this package does not know this error",
         fix="see that the address is that of a discreet server of this version",
     )
 
@@ -246,7 +246,7 @@ def _raised(kind: type[DiscreetError], facts: Mapping[str, Any]) -> DiscreetErro
 
 
 def write_account(account: Account) -> dict[str, Any]:
-    """An account: amounts to read, and under `exact` the units that they stand for."""
+    """An account: readable amounts, and under `exact` their units."""
     cap, left, spent = account.limit, account.left, account.total
     return {
         "holder": account.holder.facts,
@@ -280,7 +280,7 @@ def write_entry(entry: Entry) -> dict[str, Any]:
 
 
 def read_entry(facts: Mapping[str, Any]) -> Entry:
-    """The entry that `write_entry` wrote, whatever stands beside it."""
+    """The entry that `write_entry` wrote, ignoring other fields."""
     return Entry(*(facts[one.name] for one in fields(Entry)))
 
 

@@ -16,7 +16,7 @@ _SAMPLE: Final = 1 << 20
 _CELLS: Final = 1 << 25
 _MOST_UNPACKED: Final = 1 << 31
 _PLACE: Final = re.compile(rb"\br\s*=\s*[\"']([A-Za-z]{0,9})([0-9]{1,18})[\"']")
-"""Where a row or a cell of a workbook says that it stands."""
+"""The stated position of a row or a cell of a workbook."""
 
 Choose = Callable[[Path, Sequence[str]], str]
 
@@ -60,7 +60,7 @@ def _check_size(path: Path) -> None:
     raise InputError(
         f"{path.name} is too large to be opened",
         why=f"a sheet has at most {_CELLS:,} cells, empty ones between others too",
-        fix="delete what stands far from the table, or save it as CSV",
+        fix="delete cells far from the table, or save it as CSV",
     )
 
 

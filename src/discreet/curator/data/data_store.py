@@ -43,9 +43,9 @@ class DataStore(TableStore):
 
         `settle` is called once nothing is left to refuse, before the table can be asked about, and
         gives the number of the entry that proves it. `max_table_rows` is a public bound on its
-        rows; None takes the next power of ten. `version_label` stands for the rows of a table on a
-        server, in place of a digest. Questions are answered meanwhile: only `settle`
-        keeps others out.
+        rows; None takes the next power of ten. `version_label` identifies the rows of a table on a
+        server, in place of a digest. Questions are answered meanwhile: only `settle` keeps others
+        out.
         """
         self.tables.check_free(table.name)
         one = self._place(table, incoming, dataset, version_label)

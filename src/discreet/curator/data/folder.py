@@ -87,7 +87,7 @@ class Folder:
                 file.unlink(missing_ok=True)
 
     def adopt_ledger(self, *, by: str, reason: str) -> Ledger:
-        """Believe the ledger as it stands, after a loss that its owner answers for."""
+        """Trust the ledger as it is, after a loss for which its owner is responsible."""
         place = self.ledger or self.path / _LEDGER
         return Ledger.adopt(place, witness=self._head, by=by, reason=reason)
 
@@ -108,7 +108,7 @@ class Folder:
             )
 
     def person_key(self) -> str:
-        """The secret under which accounts of people stand; whoever makes it first has made it.
+        """The secret key of the accounts of people; whoever makes it first has made it.
 
         Edge cases: where it was lost after somebody was charged, another one is made, which the
         ledger does not know: then nothing is answered.
@@ -158,7 +158,7 @@ class Folder:
         """Remove data that was being copied in when its process was killed.
 
         A file stays that a table names, that is younger than a day (somebody may be adding it), or
-        whose content the ledger says was added: its table may be put back.
+        whose content the ledger says was added: its table may be restored.
         """
         with suppress(OSError), self.held():
             named = self.tables().file_names()

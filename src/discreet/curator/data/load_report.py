@@ -127,10 +127,10 @@ class LoadReport:
         if self.unconfirmed:
             found = {name: self.kinds[name].value for name in self.unconfirmed}
             raise InputError(
-                f"nobody has said what {', '.join(found)} of {self.source} hold",
-                why="what they look like is taken from the data, and analysts would see it",
-                fix=f"if it is public knowledge, pass kinds={found}, or confirm='kinds' "
-                "(--confirm kinds)",
+                f"the kinds of {', '.join(found)} in {self.source} are guesses from the data",
+                why="analysts would see them",
+                fix="if they are public knowledge, pass confirm='kinds' (--confirm kinds) or kinds="
+                f"{found}",
             )
 
     def __repr__(self) -> str:
@@ -219,7 +219,7 @@ def _look(source: Source, stated: Stated, unit: str | None, *, propose: bool) ->
     if reading.is_strict and source.skipped[0] > rows:
         raise InputError(
             f"most lines of {source.name} have other numbers of fields than the first",
-            why="the first line stands above the table, or fields are parted by another mark",
+            why="the first line is not part of the table, or the separator is another one",
             fix="pass Reading(skip_lines=1) (--skip-lines 1) for a line above the names of columns,"
             " or Reading(delimiter=...) (--delimiter)",
         )

@@ -50,7 +50,7 @@ def propose_known(
 
 
 def _bounds(low: str | None, high: str | None, kind: Kind) -> Bounds | None:
-    """Wide round bounds: what is told is little more than the size of numbers.
+    """Wide round bounds: it reveals little more than the size of numbers.
 
     Example:
         >>> _bounds("17", "90", Kind.INTEGER), _bounds("-3.5", "12.25", Kind.REAL)

@@ -117,13 +117,13 @@ _DATE_NAME: Final = re.compile(
 )
 """A word of its own: births, updates and votes of candidates are numbers."""
 _FAR: Final = 4
-"""How many times as far from 0 as all others a number stands that is taken for no value."""
+"""How many times farther from 0 than all others a number is that is taken for a missing value."""
 
 
 def _doubtful_number(
     name: str, texts: Mapping[str, int], said: Reading, kind: Kind
 ) -> list[OwnerQuestion]:
-    """Ask whether -999 is no value, and whether a line holds sums of the others."""
+    """Ask whether -999 is a missing value, and whether a line has sums of the others."""
     keep = keep_as(name, kind)
     odd = {text for text in texts if text.lower() in TOTALS}
     if odd or (name in texts and not _is_number(name)):
@@ -209,7 +209,7 @@ _DOUBTFUL: Final[Mapping[str, Callable[[str], bool]]] = {
         one.fullmatch(text) for one in (*_NATIVE.values(), *_FORMATS.values(), _ZONED)
     ),
 }
-"""What texts may look like that are no plain values, and how each is known."""
+"""The forms of texts that are not plain values, and how each is recognised."""
 
 
 def _is_truth(texts: Mapping[str, int], said: Reading) -> bool:

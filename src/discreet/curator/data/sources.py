@@ -292,7 +292,7 @@ def _with_header(
         count = f"there are {len(first)} columns and {len(names)} names"
         raise InputError(
             f"{name} does not name its columns",
-            why=f"each has to have a name of its own; {', '.join([*bare, *twice][:5]) or count}",
+            why=f"names must be unique; {', '.join([*bare, *twice][:5]) or count}",
             fix="pass their names: Reading(header=True, names=[...]), or --header --names a,b,c"
             if header
             else "pass their names: Reading(names=[...]), or --names a,b,c",

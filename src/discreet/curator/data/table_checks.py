@@ -34,7 +34,7 @@ def with_checked(before: Registry, one: Registration) -> Registry:
         raise InputError(
             f"{one.table.name} is on another engine than the tables of {one.dataset}",
             why="one dataset lives on one engine",
-            fix="put it where the others are, or add it as a dataset of its own",
+            fix="move it to the engine of the others, or add it as another dataset",
         )
     check_people(fresh, one)
     _check_units(fresh, one)
@@ -48,7 +48,7 @@ def bound_rows(rows: int, stated: int | None, name: str) -> int:
     if rows > whole(stated, "max_table_rows", at_least=1):
         raise InputError(
             f"{name} has more rows than max_table_rows={stated}",
-            why="how long a question may take is told by that bound",
+            why="the time limit of a question follows from that bound",
             fix="state a higher one, or none",
         )
     return stated
@@ -57,8 +57,8 @@ def bound_rows(rows: int, stated: int | None, name: str) -> int:
 def check_people(tables: Registry, one: Registration) -> None:
     """Refuse a private table whose people are not those of its dataset.
 
-    Why: a budget is about one kind of people. A key path into another dataset would tell of people
-    whose budget pays nothing, and rows that stand for themselves are nobody's.
+    Why: a budget is about one kind of people. A key path into another dataset would reveal people
+    whose budget pays nothing, and single rows name nobody.
     """
     if not isinstance(one.table, Table):
         return

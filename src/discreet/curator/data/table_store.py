@@ -54,7 +54,7 @@ class TableStore:
 
     @property
     def tables(self) -> Registry:
-        """All tables, as they stand now: another process may have added one."""
+        """All current tables: another process may have added one."""
         if self._folder is not None and self._folder.stamp() != self._stamp:
             with self._lock:
                 stamp = self._folder.stamp()
@@ -69,7 +69,7 @@ class TableStore:
         return None if self._folder is None else self._folder.path
 
     def person_key(self) -> str:
-        """The secret under which accounts of people stand."""
+        """The secret key of the accounts of people."""
         return self._key if self._folder is None else self._folder.person_key()
 
     def check(

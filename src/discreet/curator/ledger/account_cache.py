@@ -2,10 +2,9 @@
 
 Accounts are read in one statement and written back in one.
 
-An account row that is put back to what an earlier entry left is true to that entry; that a later
-one speaks of the account could only be seen by reading them all. The hash over all accounts stands
-in the newest such entry, so a set-back row, a removed one or a removed membership is found before
-the next charge.
+An account row that is reset to what an earlier entry left fits that entry; that a later one speaks
+of the account could only be seen by reading them all. The newest such entry has a hash over all
+accounts, so a reset row, a removed one or a removed membership is found before the next charge.
 """
 
 import hashlib
@@ -105,7 +104,7 @@ class AccountTree:
 class FollowedAccounts:
     """The tree of a ledger, kept from one transaction of this process to the next.
 
-    Edge cases: what other processes added in between is read and has to hang on what is known. A
+    Edge cases: what other processes added in between is read and must continue what is known. A
     transaction that was undone leaves a head that no ledger has: the tree is then read anew.
     """
 
@@ -139,7 +138,7 @@ def read_tree(transaction: "Transaction") -> AccountTree:
 
 
 def read_tables(transaction: "Transaction") -> tuple[AccountTree, int]:
-    """The tree of the tables as they stand, and the newest entry that they name."""
+    """The tree of the current tables, and the newest entry that they name."""
     accounts = [
         Account.read(row)
         for row in transaction.read(f"SELECT {COLUMNS} FROM accounts")  # noqa: S608 - a constant
@@ -150,7 +149,7 @@ def read_tables(transaction: "Transaction") -> tuple[AccountTree, int]:
 
 
 def _followed(transaction: "Transaction", head: Head, tree: AccountTree) -> AccountTree | None:
-    """The tree as later entries leave it; None where they do not hang on what is known."""
+    """The tree as later entries leave it; None if they do not continue what is known."""
     if head == transaction.head:
         return tree
     if not 0 < transaction.head.sequence - head.sequence <= _MOST:
@@ -166,7 +165,7 @@ def _followed(transaction: "Transaction", head: Head, tree: AccountTree) -> Acco
 
 
 def _linked(rows: Sequence[Sequence[Any]], head: Head) -> Iterator[Entry]:
-    """Entries that hang on each other and end with a head."""
+    """Entries that form a chain and end with a head."""
     last = None
     for (body,) in rows:
         entry = Entry.read(body)
@@ -331,7 +330,7 @@ class AccountCache:
     def read_accounts(self, askers: Iterable[Asker]) -> None:
         """Read the accounts of datasets, of analysts within them, and of their workbooks.
 
-        What the chain does not say is refused, also of those who are in none of the tables.
+        Everything that the chain does not record is refused, even if it is in none of the tables.
         """
         who = list(askers)
         for member, *row in self._transaction.read(*_ask_accounts(who)):

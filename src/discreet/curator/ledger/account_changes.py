@@ -94,8 +94,8 @@ def open_account(
 def unshared() -> InputError:
     """The refusal to link datasets whose people could not share the accounts that they have.
 
-    Why: what two datasets charged one person apart may pass a limit together; and balances are
-    folded in one order, for all datasets from the first charge on.
+    Why: what two datasets charged one person separately may exceed a limit together; and balances
+    are folded in one order, for all datasets from the first charge on.
     """
     return InputError(
         "a link of datasets whose people cannot share accounts",
@@ -123,9 +123,9 @@ def open_workbook(
 
 
 def check_unlike(transaction: Transaction, holders: Sequence[Holder]) -> None:
-    """Refuse new names that only a close look tells from others: a cap would hold one of two.
+    """Refuse new names that are hard to distinguish from others: a cap would hold one of two.
 
-    The other one is not named: whoever asks may not know of it.
+    The other one is not named: the caller may not know of it.
     """
     known, taken = _taken_names(transaction)
     new: dict[tuple[str, str | None, int, str], str] = {}
@@ -149,8 +149,8 @@ _TAKEN: dict[str, tuple[tuple[int, int], set[str], dict[Any, str]]] = {}
 def _taken_names(transaction: Transaction) -> tuple[set[str], dict[Any, str]]:
     """Known names, by the form in which look-alikes are equal.
 
-    Why: accounts and members only grow, so they are counted first; reading ten thousand names
-    takes a tenth of a second, and whoever is new makes us do it.
+    Why: accounts and members only grow, so they are counted first; reading ten thousand names takes
+    a tenth of a second, and each new name requires it.
     """
     [counts] = transaction.read(
         "SELECT (SELECT count(*) FROM accounts), (SELECT count(*) FROM members)"
@@ -194,7 +194,7 @@ def _uncapped(transaction: Transaction, holder: Holder, members: Sequence[Holder
 def set_cap(
     transaction: Transaction, holder: Holder, cap: Charge, *, by: str, reason: str
 ) -> Account:
-    """Raise or lower a cap, not below what is spent; an entry says who did and why."""
+    """Raise or lower a cap, not below what is spent; an entry says who did it and why."""
     named(by, "by")
     named(reason, "reason")
     account = existing(transaction, holder)

@@ -49,7 +49,7 @@ class Holder:
     name: str
     within: str | None = None
     key: str = field(init=False, repr=False, compare=False)
-    """The text that stands for this holder in the ledger."""
+    """The text that represents this holder in the ledger."""
 
     def __post_init__(self) -> None:
         named(self.name, self.kind)
@@ -168,7 +168,7 @@ class Account:
 
     @staticmethod
     def per_person(holder: Holder, cap: Charge) -> "Account":
-        """An account that counts what is asked, of people who each have a cap of their own."""
+        """An account that counts the charges about people who each have a cap of their own."""
         return replace(Account.under(holder, cap), cap=None)
 
     @property
@@ -196,7 +196,7 @@ class Account:
 
     @property
     def filter(self) -> Filter | None:
-        """The filter that guards the cap, with what was spent taken; None where there is no cap."""
+        """The filter that guards the cap, with what was spent taken; None if there is no cap."""
         return None if self.limit is None else Filter(self.limit).charge(self.total)
 
     @property
@@ -317,7 +317,7 @@ def budget_share(touched: Iterable[Account], prices: Iterable[Charge]) -> float 
 
 @lru_cache(maxsize=4096)
 def _guard(measure: Measure, neighbours: Neighbours, cap: tuple[int, int]) -> Filter:
-    """The filter of a cap, of which nothing is spent."""
+    """The filter of a cap, with nothing spent."""
     amounts = (Fraction(units, UNITS) for units in cap)
     return Filter(Charge(*amounts, measure=measure, neighbours=neighbours))
 

@@ -37,8 +37,8 @@ MOST_FAILURES: Final = 5
 class Turn:
     """A worker's claim to compute a charge, and its time.
 
-    Claims stand that were made after `lapsed` and up to `ahead`: one from later on was made by a
-    clock that has been set back since.
+    Claims are valid that were made after `lapsed` and up to `ahead`: one from later on was made by
+    a clock that has been set back since.
     """
 
     worker: str
@@ -47,7 +47,7 @@ class Turn:
     ahead: int
 
     def stands(self, worker: str, claimed: int) -> bool:
-        """Whether the claim of a worker stands."""
+        """Whether the claim of a worker is valid."""
         return self.lapsed < claimed <= self.ahead and not is_gone(worker)
 
 
@@ -125,7 +125,7 @@ def charge(transaction: Transaction, order: Order, turn: Turn) -> Receipt:
 def keep(transaction: Transaction, receipt: Receipt, measured: bytes) -> Receipt:
     """Store the noisy measurements of a charge; the first ones stay, and no others are ever used.
 
-    The receipt that comes back has the ones that count, or the outcome if there is one already.
+    The returned receipt has the ones that count, or the outcome if there is one already.
     """
     found = _charged(transaction, receipt)
     if found.outcome is None and found.measuring is None:
@@ -138,7 +138,7 @@ def fail(transaction: Transaction, receipt: Receipt) -> Receipt:
     """Give up a charge for ever, unless another worker has measured it meanwhile.
 
     Why: whether measuring fails may depend on data. Failing once is all that can be seen of it:
-    nobody is told when, or why, and nothing is drawn again.
+    nobody learns when, or why, and nothing is drawn again.
     """
     found = _charged(transaction, receipt)
     if found.outcome is None and found.measuring is None:
@@ -156,12 +156,12 @@ def _give_up(
 
 
 def cancel(transaction: Transaction, receipt: Receipt, *, by: str, for_all: bool = True) -> Receipt:
-    """Give up a charge for ever on somebody's word, unless it is measured; it is no failure.
+    """Give up a charge for ever on request, unless it is measured; it is no failure.
 
-    Unless it is `for_all`, a charge that others have asked for since goes on, and stays pending.
+    Unless it is `for_all`, a charge that others have asked for since continues, and stays pending.
 
     Why: measurements are stored at a moment that was fixed before data was read, so whether a
-    charge can still be cancelled tells nothing about data.
+    charge can still be cancelled reveals nothing about data.
     """
     named(by, "by")
     found = _charged(transaction, receipt)
@@ -219,7 +219,7 @@ def told(release: Any, outcome: str) -> bytes:
 
 
 def final_failure() -> EngineError:
-    """The error for a charge that failed, in words that are the same for all data."""
+    """The error for a charge that failed, the same for all data."""
     return EngineError(
         "the answer to this question could not be computed",
         why="it was cancelled, or the engine ran out of time, memory or disk, or came upon "
@@ -237,10 +237,10 @@ def _genuine(stored: Any, entry: Entry, what: str) -> bytes:
 
 
 def check_unspoken(transaction: Transaction, charge: int, after: int, *kinds: str) -> None:
-    """Refuse to go on with a charge of which a later entry of these kinds speaks.
+    """Refuse to continue a charge that a later entry of these kinds refers to.
 
     Why: rows that lead from a charge to its bytes can be lost, or reset. The chain still has the
-    entry, and what was told would be drawn a second time.
+    entry, so the answer would be drawn a second time.
     """
     sql = "SELECT body FROM entries WHERE sequence > ? AND (body LIKE ? OR body LIKE ?)"
     rows = transaction.read(sql, (after, f'%"charge":{charge},%', f'%"charge":{charge}}}%'))
@@ -250,7 +250,7 @@ def check_unspoken(transaction: Transaction, charge: int, after: int, *kinds: st
 
 
 def claim_pending(transaction: Transaction, turn: Turn, limit: int) -> tuple[Receipt, ...]:
-    """Take over charges whose answer nobody is computing any more."""
+    """Take over charges whose answer nobody computes any more."""
     workers = transaction.read("SELECT DISTINCT worker FROM charges WHERE released IS NULL")
     dead = [worker for (worker,) in workers if is_gone(worker)]
     gone = f"""c.released IS NULL AND (c.claimed <= ? OR c.claimed > ?
@@ -309,8 +309,8 @@ def answers(found: StoredCharge, order: Order) -> bool:
 def _share(transaction: Transaction, order: Order, found: StoredCharge) -> None:
     """Debit the analyst's own accounts for an answer that others have paid for.
 
-    Why: the dataset's people lose nothing when a number is told twice, but the cap of an analyst
-    or a group bounds what they learn, from whomever. A workbook pays where one of them does.
+    Why: the dataset's people lose nothing if a number is told twice, but the cap of an analyst or a
+    group bounds what they learn, from any source. A workbook pays where one of them does.
     """
     entry = Entry.read(found.body)
     if entry.by == order.analyst:
@@ -343,7 +343,7 @@ def _receive(transaction: Transaction, found: StoredCharge, turn: Turn) -> Recei
 
 
 def receipt_of(found: StoredCharge, unfinished: State) -> Receipt:
-    """The state of a charge as it stands, with its stored bytes."""
+    """The current state of a charge, with its stored bytes."""
     if digest(found.body) != found.hash:
         raise damaged(f"the text of entry {found.sequence} was changed")
     outcome = None if found.outcome is None else Entry.read(found.outcome)
@@ -361,7 +361,7 @@ def receipt_of(found: StoredCharge, unfinished: State) -> Receipt:
 
 
 _filed: Final = lru_cache(128)(ChargedOrder.of)
-"""Whoever asks the same again need not read the texts of its entries anew."""
+"""A repeated question need not read the texts of its entries again."""
 
 
 # --- failures -------------------------------------------------------------------------------------
@@ -377,10 +377,10 @@ def failures_of(analyst: str, dataset: str) -> Statement:
 
 
 def check_failures(transaction: Transaction, analyst: str, dataset: str) -> None:
-    """Refuse questions and later steps of an analyst so many of which have failed.
+    """Refuse questions and later steps of an analyst after too many failures.
 
-    Why: whether a question fails may depend on data. It happens seldom by itself; whoever makes it
-    happen learns a little each time, until an owner has looked.
+    Why: whether a question fails may depend on data. Failures are rare by chance; an analyst who
+    causes them learns a little each time, until an owner has looked.
     """
     [(failed,)] = transaction.read(*failures_of(analyst, dataset))
     if failed >= MOST_FAILURES:
@@ -411,7 +411,7 @@ def may_measure(page: Transaction, sequence: int, order: Order) -> bool:
 def readmit(transaction: Transaction, analyst: str, dataset: str, *, by: str, reason: str) -> int:
     """Count an analyst's failed questions and later steps from 0 again; how many there were.
 
-    Charges go on whose later steps failed when this analyst asked. Those that failed when others
+    Charges whose later steps failed when this analyst asked continue. Those that failed when others
     asked do not: it would lift the others' limit.
     """
     stated = {"analyst": analyst, "dataset": dataset, "by": by, "reason": reason}
@@ -431,7 +431,7 @@ def readmit(transaction: Transaction, analyst: str, dataset: str, *, by: str, re
 
 
 def name_worker(nonce: str) -> str:
-    """A name for this process: its machine, its number there, and something of its own."""
+    """A name for this process: its machine, its number there, and a random part."""
     return f"{_machine()}:{os.getpid()}:{nonce}"
 
 

@@ -1,7 +1,7 @@
 """A witness elsewhere: signs a ledger's newest head if it continues the one that was signed last.
 
-It is run by somebody else, on another machine, and sees hashes alone. A folder that is put back as
-a whole, the head file included, cannot show a head that continues what the witness has signed.
+It runs on another machine, under another operator, and sees only hashes. A whole restored folder,
+including the head file, has no head that continues what the witness has signed.
 """
 
 import hmac
@@ -27,11 +27,11 @@ MOST_LEDGERS: Final = 10_000
 
 
 class Cosigner:
-    """A witness's memory and signing key, in a folder of its own.
+    """A witness's memory and signing key, in its own folder.
 
     Guarantee:
         Of each ledger it signs heads of one history alone: each continues all that it has signed
-        before, and is on disk before its signature is told.
+        before, and is on disk before its signature is returned.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -55,7 +55,7 @@ class Cosigner:
         return None if found is None else _head(found)
 
     def newest_signed(self, ledger: str, secret: str, nonce: str) -> tuple[TreeHead | None, str]:
-        """The head that was signed last, signed as such for whoever made up the nonce."""
+        """The head that was signed last, signed with the caller's nonce."""
         found = self._read().get(ledger)
         _check_secret(found, secret)
         head = None if found is None else _head(found)

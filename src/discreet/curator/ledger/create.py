@@ -63,7 +63,7 @@ _DIGEST: Final = 80
 
 
 def _attest(transaction: Transaction) -> None:
-    """Say of all accounts how they stand, as every entry that changes one does from now on."""
+    """Record the state of all accounts, as every entry that changes one does from now on."""
     rows = transaction.read(f"SELECT {COLUMNS} FROM accounts ORDER BY key")  # noqa: S608 - a constant
     accounts = [Account.read(row) for row in rows]
     ends = accumulate(len(one.holder.key.encode()) + _DIGEST for one in accounts)
@@ -79,7 +79,7 @@ def _attest(transaction: Transaction) -> None:
 def make_file(path: Path, witness: Witness) -> None:
     """Make a ledger at `path`, unless another process just did.
 
-    Why: it is built under another name and linked to its own when it is whole. The witness comes
+    Why: it is built under another name and linked to its own when it is complete. The witness comes
     first: a ledger without one would be refused, a witness of nothing but a beginning begins again.
     """
     with witness.held() as file:
@@ -107,7 +107,7 @@ def check_not_lost(name: str, seen: Sighting | None) -> None:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what is being built here, and what somebody who was killed left of it."""
+    """Remove what is being built here, and what a killed process left of it."""
     for left in path.parent.glob(f"{glob.escape(path.name)}.*.new*"):
         left.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""The ledger: budgets nobody can overspend, and a record of every charge that survives anything.
+"""The ledger: budgets that cannot be overspent, and a durable record of every charge.
 
     charge(order)  ->  Receipt        durable before data is touched, never refunded
     ... measure ...
@@ -6,8 +6,8 @@
     ... present ...
     complete(receipt, bytes)          the first answer stays; asking again gives the same bytes
 
-Entries are append-only and hang on each other by hashes; totals are kept beside them, so that a
-charge costs the same after a million entries, and `verify` works them out again.
+Entries are append-only and chained by hashes; totals are stored too, so that a charge costs the
+same after a million entries, and `verify` computes them again.
 """
 
 import os
@@ -54,13 +54,13 @@ _RENEWAL: Final = 0.1
 """Seconds, at least, between renewals of a claim."""
 
 _ANSWERED: Final = 4096
-"""Answered questions that are looked for where nobody has to wait."""
+"""Answered questions that are looked up without waiting."""
 
 
 def _alone(
     work: Callable[Concatenate[Transaction, P], T],
 ) -> Callable[Concatenate["Ledger", P], T]:
-    """The method of a ledger that does some work in a transaction of its own."""
+    """The method of a ledger that does some work in its own transaction."""
     bind = signature(work).bind  # before the transaction, as in `reads`
 
     @wraps(work)
@@ -107,8 +107,8 @@ class HeldDraws:
         In one process a step of a charge is drawn once until it is stored. On a full disk the next
         to ask stores what was drawn, and no charge buys a second draw.
     Edge cases:
-        None is a draw that failed, which is as final as any other. A crash forgets what nobody was
-        told. Of a step that another worker stored meanwhile, what is held is never told.
+        None is a draw that failed, which is as final as any other. A crash loses only what nobody
+        was told. If another worker stored a step meanwhile, the held one is never returned.
 
     Example:
         >>> held = HeldDraws()
@@ -140,15 +140,15 @@ class Ledger(ReadableLedger):
     """Accounts, charges and releases, and the chain of entries that explains them.
 
     Guarantee:
-        No account's total ever exceeds its cap, whatever runs at the same time and whenever
-        anything is killed or loses power. `charge` returns after the charge is on disk. Of each
-        charge one answer is ever told, made of one draw of noise; an answer or a measurement that
-        is lost is not drawn again. An entry that was told of is never lost.
+        No account's total ever exceeds its cap, under any concurrency and after any kill or power
+        loss. `charge` returns after the charge is on disk. Each charge gives only one answer, made
+        from one draw of noise; an answer or a measurement that is lost is not drawn again. An entry
+        that was reported is never lost.
     Edge cases:
-        Asking the same again is free and waits for nobody's budget. A charge whose worker died is
-        finished by the next to ask, or by `recover`, under the same charge. Two workers may
-        compute one answer by mistake; only the first to complete is ever seen. A raised budget is
-        an entry with a reason; no budget resets itself, and no rule reads a clock.
+        Asking the same again is free and needs no budget. A charge whose worker died is finished by
+        the next to ask, or by `recover`, under the same charge. Two workers may compute one answer
+        by mistake; only the first to complete is ever seen. A raised budget is an entry with a
+        reason; no budget resets itself, and no rule reads a clock.
 
     Example:
         >>> from discreet.curator.ledger.accounts import dataset
@@ -192,10 +192,10 @@ class Ledger(ReadableLedger):
 
         One that is not whole is refused.
 
-        `witness` is a file that remembers the newest head, against restored old copies. It is
-        beside a ledger in a file unless you say otherwise; a ledger in Postgres has one only if you
-        name it. `elsewhere` is a witness on another machine. After
-        `patience` seconds an unfinished answer may be computed by another worker.
+        `witness` is a file that remembers the newest head, against restored old copies. By default
+        it is in the folder of a ledger file; a ledger in Postgres has one only if you name it.
+        `elsewhere` is a witness on another machine. After `patience` seconds an unfinished answer
+        may be computed by another worker.
         """
         store, seer = find_place(place, witness)
         try:
@@ -246,7 +246,7 @@ class Ledger(ReadableLedger):
         reason: str,
         witness: str | os.PathLike[str] | None = None,
     ) -> "Ledger":
-        """Believe a ledger as it stands, after its owner has made sure that it is the newest.
+        """Trust a ledger as it is, after its owner has made sure that it is the newest.
 
         Edge cases: entries that are lost stay lost, and with them what they spent; that is why it
         takes a name and a reason, which become an entry. A ledger that is not whole is refused.
@@ -315,7 +315,7 @@ class Ledger(ReadableLedger):
         return stored
 
     def hold(self, charge: int) -> bool:
-        """Take, or keep, the turn to go on with a released charge; False while another has it."""
+        """Take, or keep, the right to continue a released charge; False while another has it."""
         return self._is_held(self._turn(), charge) or self._hold(charge)
 
     def may_hold(self, charge: int) -> bool:
@@ -328,7 +328,7 @@ class Ledger(ReadableLedger):
 
     @contextmanager
     def keep_turn(self, charge: int) -> Iterator[None]:
-        """Keep the turn to go on with a charge, which this worker has, for as long as it takes."""
+        """Keep this worker's right to continue a charge, for as long as it takes."""
         over, pause = threading.Event(), max(_RENEWAL, self._patience / 4)
 
         def renew() -> None:
@@ -352,7 +352,7 @@ class Ledger(ReadableLedger):
                 raise LedgerError(
                     f"the answer to charge {receipt.sequence} is not there yet",
                     why=f"another worker has been computing it for {timeout:g} seconds",
-                    fix="ask again later: it is charged once, whoever asks",
+                    fix="ask again later: it is charged only once",
                 )
             time.sleep(pause)
             pause = min(2 * pause, 0.2)
@@ -377,7 +377,7 @@ class Ledger(ReadableLedger):
         return self._append(kind, named(by, "by"), facts)
 
     def release(self, sequence: int) -> bytes | None:
-        """The stored answer of a charge; None before there is one, or where it failed."""
+        """The stored answer of a charge; None before there is one, or if it failed."""
         sql = """SELECT r.bytes, a.body FROM charges c JOIN entries a ON a.sequence = c.released
         LEFT JOIN releases r ON r.charge = c.sequence
         WHERE c.sequence = ? AND (c.failed = 0 OR r.charge IS NOT NULL)"""

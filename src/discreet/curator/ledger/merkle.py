@@ -1,7 +1,7 @@
 """Proofs that an entry is in a ledger, and that one ledger continues another, in a few hashes.
 
-The leaves of the tree are the hashes of the entries, in order. Whoever remembers a size and a root
-needs no entries to be convinced.
+The leaves of the tree are the hashes of the entries, in order. A verifier who remembers a size and
+a root needs no entries.
 
 Reference: RFC 6962, sections 2.1, 2.1.1 and 2.1.2.
 """
@@ -93,7 +93,7 @@ class MerkleTree:
 
 
 def includes(leaf: bytes, index: int, size: int, proof: Sequence[bytes], whole: bytes) -> bool:
-    """Whether a proof leads from a leaf to a root of a tree of so many leaves."""
+    """Whether a proof leads from a leaf to a root of a tree of that many leaves."""
     if not 0 <= index < size:
         return False
     place, last, found = index, size - 1, _leaf(leaf)

@@ -27,7 +27,7 @@ class Execute(Protocol):
         """Run several that only read, sent together, and give the rows of each."""
 
     def change(self, changes: Sequence[Change]) -> None:
-        """Run several, each of which has to change so many rows; now, or later in this order.
+        """Run several, each of which must change that many rows; now, or later in this order.
 
         If one changes another number of rows, nothing of the transaction is kept.
         """
@@ -124,9 +124,9 @@ NOTED: Final = {
 
 
 def _fourth(dialect: Dialect) -> tuple[str, ...]:
-    """Entries are found by what they are about; accounts name the entry that tells their total.
+    """Entries are found by what they are about; accounts name the entry that has their total.
 
-    The (epsilon, delta) that an owner typed stands beside the cap that keeps it.
+    The (epsilon, delta) that an owner typed is stored with the cap that keeps it.
     """
     words = _WORDS[dialect]
     table = """CREATE TABLE subjects (
@@ -169,8 +169,8 @@ _COMMITS: Final[dict[Dialect, tuple[str, ...]]] = {
 def _fifth(dialect: Dialect) -> tuple[str, ...]:
     """Entries that change accounts commit to all of them: see `AccountTree`.
 
-    A process of an older package that has the ledger open would go on without, and is refused.
-    Charges may be answered in steps, each kept for ever before anybody is told of it.
+    A process of an older package that has the ledger open would continue without, and is refused.
+    Charges may be answered in steps, each stored for ever before it is reported.
     """
     table = """CREATE TABLE steps (
         charge {int} NOT NULL REFERENCES charges (sequence),
@@ -202,7 +202,7 @@ _READMITS: Final[dict[Dialect, tuple[str, ...]]] = {
 
 
 def _sixth(dialect: Dialect) -> tuple[str, ...]:
-    """Who asked for a later step that failed; else the analyst of the charge.
+    """The caller of a later step that failed; else the analyst of the charge.
 
     A process of an older package that has the ledger open would readmit by the analyst of the
     charge, and is refused. A failure that it stores counts against that analyst.

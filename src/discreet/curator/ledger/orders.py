@@ -1,7 +1,7 @@
 """Orders, the entries of the ledger that record them, and the JSON that both are written in.
 
 The text of an entry holds the hash of the entry before it, and its own hash is SHA-256 of that
-text. Whoever changes, removes or reorders an entry changes every hash after it.
+text. Changing, removing or reordering an entry changes every hash after it.
 """
 
 import hashlib
@@ -70,7 +70,7 @@ def encodes(value: str) -> bool:
 
 
 NOTHING: Final = "0" * 64
-"""What stands before the first entry."""
+"""The hash before the first entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,8 @@ class Order:
         counts; `measurements` says which guarantees the cost is made of; `decisions` how it will be
         measured, so that a crash is recovered from what was charged.
     Edge cases:
-        Two orders about the same dataset, version, plan and prices are the same question, whoever
-        asks. `request` names one attempt to ask; None relies on the question alone. `asked` is
+        Two orders about the same dataset, version, plan and prices are the same question, for any
+        analyst. `request` names one attempt to ask; None relies on the question alone. `asked` is
         the SQL as it was first written, for people to read; nothing is computed from it.
 
     Example:
@@ -164,7 +164,7 @@ class Order:
     data_version: int = field(default=1, compare=False)
     """The version of the dataset that it is answered on; `version` is a digest of what it reads."""
     workbook: str | None = field(default=None, compare=False)
-    """The workbook of the analyst whose accounts pay too; the debits of its charge tell it."""
+    """The workbook of the analyst whose accounts pay too; the debits of its charge say it."""
     question: str = field(init=False, repr=False)
     """The digest under which an answer is found again."""
 

@@ -2,8 +2,8 @@
 
 Transactions take the ledger in turn, so that the chain has one order. Holding the turn while the
 disk syncs would allow one charge a sync; so the commit itself does not wait, and its caller then
-waits until the log is on disk up to there. Syncs are shared by all who wait. The log keeps its
-order, so a cut loses only what nobody was told of.
+waits until the log is on disk up to there. All waiting callers share one sync. The log keeps its
+order, so a crash loses only what nobody was told.
 
 The turn is short because little is said in it: one message takes it and brings what has to be read,
 another writes, passes it on and waits for the disk.
@@ -35,7 +35,7 @@ BEGIN: Final = (
     "SET LOCAL synchronous_commit TO off",
     "LOCK TABLE ledger IN EXCLUSIVE MODE",
 )
-"""The lock comes before the snapshot, so what is read is what the last turn left."""
+"""The lock is taken before the snapshot, so a read sees what the last transaction left."""
 
 COMMIT: Final = ("COMMIT", "SELECT pg_logical_emit_message(true, 'discreet', '')")
 """A transaction that writes to the log and waits for it: then everything before it is on disk."""
@@ -45,7 +45,7 @@ PLANS: Final = "SET plan_cache_mode TO force_generic_plan; SET enable_seqscan TO
 
 SHAPES: Final = 100
 VALUES: Final = 60
-"""So many statements of so many values are worth a plan of their own; others are rare."""
+"""At most this many statements, of at most this many values each, have a prepared plan."""
 
 IDLE: Final = 8
 """Seconds after which the server ends a turn whose client was frozen or cut off in it."""
@@ -180,7 +180,7 @@ class PostgresStore:
         raise too_busy("transactions were in conflict with others all the time")
 
     def snapshot(self, work: Callable[[Execute], T]) -> T:
-        """Run `work` on a connection of its own."""
+        """Run `work` on its own connection."""
         connection = self._connected()
         try:
             begin = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
@@ -282,7 +282,7 @@ class PostgresSession:
         return cursor.fetchall() if cursor.description else []
 
     def change(self, changes: Sequence[Change]) -> None:
-        """Run several, each of which has to change so many rows, with the next that is asked."""
+        """Run several, each of which must change that many rows, with the next query."""
         self._waiting += [(_checked(sql, rows), values) for sql, values, rows in changes]
 
     def ask_all(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
@@ -327,7 +327,7 @@ def _limit(patience: float) -> str:
 
 
 def _checked(sql: str, rows: int) -> str:
-    """The statement, made to fail where it does not change so many rows."""
+    """The statement, made to fail if it does not change that many rows."""
     if sql.startswith("INSERT"):  # it adds all of its rows or fails
         return sql
     return f"""WITH changed AS ({sql} RETURNING 1)

@@ -1,8 +1,8 @@
 """The ledger's read-only operations, each on one consistent snapshot, and its export.
 
 The export is lines of JSON that anybody can check without this package. Each line is {"hash": h,
-"entry": {...}}: h is SHA-256 of the entry's text exactly as it stands in the line, and the entry's
-"previous" is the h of the line before, 64 zeros in the first.
+"entry": {...}}: h is SHA-256 of the entry's text exactly as in the line, and the entry's "previous"
+is the h of the line before, 64 zeros in the first.
 """
 
 from collections.abc import Collection, Sequence
@@ -61,7 +61,7 @@ def _filed(page: Transaction, which: str, values: Sequence[Any]) -> tuple[Charge
 
 
 def find(page: Transaction, sequence: int, *, told: str | None = None) -> ChargedOrder | None:
-    """One charge; with `told`, only if this analyst asked for it or was told its answer."""
+    """One charge; with `told`, only if this analyst asked for it or received its answer."""
     for found in _filed(page, "c.sequence = ?", (sequence,)):
         if told is None or _is_told(page, found, told):
             return found
@@ -69,7 +69,7 @@ def find(page: Transaction, sequence: int, *, told: str | None = None) -> Charge
 
 
 def find_question(page: Transaction, order: Order) -> ChargedOrder | None:
-    """The charge under which an order's analyst was told its answer, None before that."""
+    """The charge under which an order's analyst received its answer, None before that."""
     for name in (order.question, *order.also):
         for found in _filed(page, "c.question = ?", (name,)):
             return found if _is_told(page, found, order.analyst) else None
@@ -77,7 +77,7 @@ def find_question(page: Transaction, order: Order) -> ChargedOrder | None:
 
 
 def _is_told(page: Transaction, filed: ChargedOrder, who: str) -> bool:
-    """Whether an analyst asked a question first, or was told its answer later."""
+    """Whether an analyst asked a question first, or received its answer later."""
     if filed.order.analyst == who:
         return True
     own = analyst_holder(who, within=filed.order.dataset).key
@@ -86,7 +86,7 @@ def _is_told(page: Transaction, filed: ChargedOrder, who: str) -> bool:
 
 
 def find_told(execute: Execute, order: Order) -> tuple[Entry, Receipt] | None:
-    """The receipt of an order whose answer its analyst was told before, and the answer's entry.
+    """The receipt of an order whose analyst already has its answer, and the answer's entry.
 
     What `charge` would say without changing anything; None wherever it might change something.
     """
@@ -115,7 +115,7 @@ def newest(
     before: int = NEWEST,
     limit: int = 100,
 ) -> tuple[ChargedOrder, ...]:
-    """Charges about datasets, newest first; with `analyst`, those this one was told of."""
+    """Charges about datasets, newest first; with `analyst`, those that this one may see."""
     numbers = set[int]()
     who, values = ("", ()) if analyst is None else (" AND analyst = ?", (analyst,))
     asked = f"""SELECT sequence FROM charges WHERE sequence < ? AND dataset = ?{who}
@@ -134,7 +134,7 @@ def newest(
 def paid_by(page: Transaction, books: Sequence[Holder], *, after: int) -> tuple[ChargedOrder, ...]:
     """Charges that accounts of a workbook paid for, oldest first; it was opened `after` one.
 
-    An answer that others had paid for may be older: the share that it paid tells of it.
+    An answer that others had paid for may be older: the share that it paid shows it.
     """
     keys, whose = {one.key for one in books}, books[0]
     shares = f"SELECT charge FROM shares WHERE account IN ({marks(books)})"  # noqa: S608 - marks

@@ -1,4 +1,4 @@
-"""A ledger whose newest head a witness on another machine signs before anybody is told.
+"""A ledger whose newest head a witness on another machine signs before any answer.
 
 The witness is a `discreet witness`: see `witness_service`. It sees sizes and hashes alone.
 """
@@ -24,7 +24,7 @@ from discreet.curator.ledger.transaction import Transaction
 from discreet.errors import InputError, LedgerError
 
 SECRET: Final = "Discreet-Secret"  # noqa: S105 - the name of a header
-"""The header in which a ledger proves that a head is its own."""
+"""The header by which a ledger proves that a head is its own."""
 
 _LONGEST: Final = 10.0
 _TRIES: Final = 5
@@ -85,11 +85,11 @@ class RemoteWitness:
 
     Guarantee:
         After `advance(store, head)` the witness has signed a head with this entry in it, which
-        continues all that it has signed before, also for other processes. A ledger that is put back
+        continues all that it has signed before, also for other processes. A ledger that is restored
         while the process runs is refused, too.
     Edge cases:
         Where the witness cannot be reached, what was charged stays charged and LedgerError says so;
-        asking again goes on. A ledger that the witness does not know yet is believed as it is.
+        asking again continues. A ledger that the witness does not know yet is trusted as it is.
     """
 
     def __init__(self, address: WitnessAddress) -> None:

@@ -1,7 +1,7 @@
-"""Charges that are answered in steps: who may go on with one, and what was told so far.
+"""Charges that are answered in steps: who may continue one, and what was released so far.
 
 A released charge may be gone on with by one worker at a time. Each step is an entry with the digest
-of its bytes, and is durable before anybody is told of it.
+of its bytes, and is durable before it is reported.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ NOBODY: Final = ""
 
 
 def hold(transaction: Transaction, turn: Turn, charge: int) -> bool:
-    """Take, or keep, the turn to go on with a charge.
+    """Take, or keep, the right to continue a charge.
 
     False while another worker has it, and where a step failed, until an owner has looked.
     """
@@ -43,9 +43,9 @@ def let_go(transaction: Transaction, turn: Turn, charge: int) -> None:
 def step(
     transaction: Transaction, turn: Turn, charge: int, number: int, stored: bytes, *, by: str
 ) -> None:
-    """Store the next step of a charge durably, before anybody is told of it.
+    """Store the next step of a charge durably, before it is reported.
 
-    LedgerError where another worker has the turn: then nothing may be told.
+    LedgerError where another worker has the turn: then nothing may be reported.
     """
     known = _going_on(transaction, turn, charge)
     if number != known + 1:
@@ -59,10 +59,10 @@ def step(
 def fail(transaction: Transaction, turn: Turn, charge: int, *, by: str) -> None:
     """End the steps of a charge: the next one failed. LedgerError as for `step`.
 
-    It counts against whoever asked for it, or the analyst of the charge if nobody did.
+    It counts against its caller, or the analyst of the charge if nobody asked.
 
-    Why: whether a step fails may depend on data. What was told stays;
-    nothing is read for the charge again before an owner has looked and readmitted them.
+    Why: whether a step fails may depend on data. Earlier answers stay; nothing is read for the
+    charge again before an owner has looked and readmitted them.
     """
     number = _going_on(transaction, turn, charge) + 1
     transaction.append("failed", by, {"charge": charge, "step": number})
@@ -71,7 +71,7 @@ def fail(transaction: Transaction, turn: Turn, charge: int, *, by: str) -> None:
 
 
 def step_failure() -> EngineError:
-    """The error for a charge whose next step failed, in words that are the same for all data."""
+    """The error for a charge whose next step failed, the same for all data."""
     return EngineError(
         "the next step of this order could not be computed",
         why="the engine ran out of time, memory or disk, or came upon something unforeseen; what "
@@ -99,9 +99,9 @@ def _going_on(transaction: Transaction, turn: Turn, charge: int) -> int:
 
 def _not_ours(charge: int) -> LedgerError:
     return LedgerError(
-        f"another worker goes on with charge {charge}",
-        why="one at a time does, so that nothing is told that is not stored",
-        fix="ask again: what was stored is gone on with",
+        f"another worker continues charge {charge}",
+        why="only one worker may, so that every answer is stored first",
+        fix="ask again: it continues from what is stored",
     )
 
 
@@ -127,7 +127,7 @@ def is_held(transaction: Transaction, turn: Turn, charge: int) -> bool:
 
 
 def _claim(transaction: Transaction, charge: int) -> tuple[str, int, bool]:
-    """Who has the turn, since when, and whether a failure that nobody has looked at ended it."""
+    """Which worker continues it, since when, and whether an unreviewed failure ended it."""
     sql = "SELECT worker, claimed, failed FROM charges WHERE sequence = ? AND released IS NOT NULL"
     rows = transaction.read(sql, (charge,))
     if not rows:

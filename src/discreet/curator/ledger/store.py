@@ -20,7 +20,7 @@ from discreet.errors import DiscreetError, LedgerError
 T = TypeVar("T")
 
 PATIENCE: Final = 25.0
-"""Seconds that anybody waits for others who write: with the work itself it is less than 30."""
+"""Seconds that a caller waits for other writers: with the work itself it is less than 30."""
 
 
 class Refused(Exception):  # noqa: N818 - a sentence reads better than a suffix
@@ -58,7 +58,7 @@ def damaged(why: str) -> LedgerError:
 
 
 def too_busy(why: str) -> LedgerError:
-    """The error for a ledger that others did not let go of in time."""
+    """The error for a ledger that others did not release in time."""
     return LedgerError(
         "the ledger is too busy",
         why=why,
@@ -69,7 +69,7 @@ def too_busy(why: str) -> LedgerError:
 
 @contextmanager
 def held(lock: threading.RLock, patience: float) -> Iterator[Callable[[], float]]:
-    """Hold a lock; what is given tells how much of the patience is left."""
+    """Hold a lock; the argument is how much of the patience is left."""
     until = time.monotonic() + patience
     if not lock.acquire(timeout=max(0.0, patience)):
         raise too_busy(f"another thread has been writing for {patience:g} seconds")
@@ -88,7 +88,7 @@ class LedgerStore(Protocol):
         of all threads, processes and machines happen one after another.
     Edge cases:
         `work` may be run again from the start and must not have other effects. Errors of the
-        database come out as LedgerError, constraints as Refused. Nothing waits longer than
+        database become LedgerError, violated constraints Refused. Nothing waits longer than
         `patience` seconds for others, be they frozen or cut off; then it is LedgerError.
     """
 
@@ -125,7 +125,7 @@ class SQLiteStore:
     """A ledger's store in one file.
 
     Guarantee:
-        As `Store` says: FULL syncs the log before a commit returns, and a commit is seen by nobody
+        As `Store` says: FULL syncs the log before a commit returns, and no reader sees a commit
         before it is synced.
     Edge cases:
         No connection is open while the process forks: parent and child open theirs anew. A file
@@ -155,7 +155,7 @@ class SQLiteStore:
                 raise
 
     def snapshot(self, work: Callable[[Execute], T]) -> T:
-        """Run `work` on a connection of its own, which stays open for the next to read."""
+        """Run `work` on its own connection, which stays open for the next reader."""
         with FORKS.use(kept_open=self):
             kept = identity(self.path)
             connection = self._reader(kept)
@@ -171,7 +171,7 @@ class SQLiteStore:
             return found
 
     def _reader(self, kept: tuple[int, int]) -> Connection:
-        """A connection that nobody uses, to the file that has its name now."""
+        """An unused connection to the file that now has its name."""
         while True:
             try:
                 of, connection = self._readers.pop()
@@ -182,7 +182,7 @@ class SQLiteStore:
             connection.close()
 
     def close(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close unused connections."""
         if FORKS.spoiled:
             return
         while self._readers:
@@ -292,7 +292,7 @@ class SQLiteSession:
         return [self(sql, values) for sql, values in statements]
 
     def change(self, changes: Sequence[Change]) -> None:
-        """Run several, each of which has to change so many rows."""
+        """Run several, each of which must change that many rows."""
         for sql, values, rows in changes:
             if self._connection.execute(sql, values).rowcount != rows:
                 raise overtaken()

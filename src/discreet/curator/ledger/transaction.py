@@ -1,8 +1,7 @@
 """One transaction on the ledger, and the committer that runs many operations in one.
 
-Threads that arrive while a transaction is being synced share the next. Nobody is told before the
-shared transaction is durable. There is no thread of its own: one of those who wait does the work
-of all.
+Threads that arrive while a transaction is being synced share the next. Nobody gets a result before
+the shared transaction is durable. It has no thread: one of those who wait does the work of all.
 """
 
 import threading
@@ -92,7 +91,7 @@ class Transaction:
         self._inserts.setdefault(table, []).append(values)
 
     def update(self, sql: str, values: Sequence[Any], *, rows: int = 1) -> None:
-        """Change so many rows, at the latest before the next is read, after what is inserted."""
+        """Change that many rows, at the latest before the next read, after all inserts."""
         self.writes += 1
         self._updates.append((sql, values, rows))
 
@@ -136,7 +135,7 @@ class Transaction:
             self._execute.change(changes)
 
     def check(self, seen: Sighting | None) -> None:
-        """Refuse to go on if something that a witness saw is not there.
+        """Refuse to continue if something that a witness saw is missing.
 
         Why: a witness learns of a head after it is durable, so a transaction that began later has
         that entry, unless the database was taken back to an earlier state.
@@ -199,7 +198,7 @@ LINGER: Final = 0.002
 """Seconds to wait for company, half of what a sync takes."""
 
 STALL: Final = 1.0
-"""Seconds after which somebody who waits looks whether the lead was lost."""
+"""Seconds after which a waiting caller checks whether the leader was lost."""
 
 
 @dataclass(eq=False)
@@ -227,7 +226,7 @@ class _Job(Generic[T]):
             self._error = refusal
 
     def settle(self, error: BaseException | None = None) -> None:
-        """Tell the one who waits, once."""
+        """Notify the waiting caller, once."""
         if not self.done:
             self._error = self._error if error is None else error
             self.done = True
@@ -281,7 +280,7 @@ class Committer:
         return self._submit(_Job(work, order, ahead=ahead))
 
     def submit_alone(self, work: Callable[[Transaction], T]) -> T:
-        """Run one operation in a transaction of its own."""
+        """Run one operation in its own transaction."""
         return self._submit(_Job(work, alone=True))
 
     def has_signed(self, entry: Entry) -> bool:
@@ -289,7 +288,7 @@ class Committer:
         return self._elsewhere is None or self._elsewhere.has_signed(entry.head)
 
     def have_signed(self, entry: Entry) -> None:
-        """Have an entry signed by the witness elsewhere, if there is one, before it is told of."""
+        """Have an entry signed by the remote witness, if there is one, before it is reported."""
         if self._elsewhere is not None:
             self._elsewhere.advance(self._store, entry.head)
 
@@ -308,7 +307,7 @@ class Committer:
         return job.result()
 
     def _enter(self, job: _Job[Any]) -> None:
-        """Queue up; whoever comes to an empty house does the work of all until its own is done."""
+        """Queue up; a caller who finds no leader does the work of all until its own is done."""
         with self._arrival:
             self._queue.append(job)
             if self._leader is None or self._leader.done:
@@ -316,10 +315,10 @@ class Committer:
             self._arrival.notify_all()
 
     def _wait(self, job: _Job[Any]) -> None:
-        """Wait to be told, or to be given the lead; one that was lost is taken.
+        """Wait for the result, or to become the leader; one that was lost is taken.
 
         Why: an exception may strike between a leader's last batch and its leaving. Two leaders at a
-        time are slower and do no harm: the store keeps their transactions apart.
+        time are slower and do no harm: the store keeps their transactions separate.
         """
         if job.called.wait(STALL):
             job.called.clear()
@@ -341,7 +340,7 @@ class Committer:
                     self._leader.called.set()
 
     def _lead(self) -> None:
-        """Do the work of those who wait."""
+        """Do the work of the waiting callers."""
         jobs: list[_Job[Any]] = []
         try:
             self._gather(jobs)
@@ -430,7 +429,7 @@ def _left(until: float) -> float:
 
 
 def _same(error: BaseException) -> BaseException:
-    """The error for all who shared the transaction."""
+    """The error for all callers who shared the transaction."""
     if isinstance(error, DiscreetError):
         return error
     return LedgerError(

@@ -1,4 +1,4 @@
-"""Is the ledger what it was? Reads every entry and believes none of the tables beside them.
+"""Is the ledger unchanged? Reads every entry and trusts none of the derived tables.
 
 `Replay` computes the totals again, from the entries alone.
 """
@@ -31,9 +31,9 @@ _CHANGES: Final = _DEBITS | _OWN
 class Replay:
     """Accounts, members and open charges as the entries say they are.
 
-    Why: what a ledger claims is a function of its entries; the tables beside them are there for
-    speed. Replaying goes through the same rules that wrote them, so that an entry which overspends
-    is refused here as it was there.
+    Why: what a ledger claims is a function of its entries; the derived tables are there for speed.
+    Replaying goes through the same rules that wrote them, so that an entry which overspends is
+    refused here as it was there.
     """
 
     def __init__(self) -> None:
@@ -157,8 +157,8 @@ class Replay:
     def _fail(self, by: str, facts: Mapping[str, Any]) -> None:
         """A charge that was measured has an answer, sooner or later; a cancelled one counts not.
 
-        The next step of a released charge may fail, which counts against whoever asked for it, or
-        the analyst of the charge; again only after an owner has readmitted them.
+        The next step of a released charge may fail, which counts against its caller, or the analyst
+        of the charge; again only after an owner has readmitted them.
         """
         charge = facts["charge"]
         if "step" in facts:

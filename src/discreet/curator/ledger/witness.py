@@ -40,7 +40,7 @@ _HELD: Final = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
 
 
 def _lock(file: int, patience: float) -> bool:
-    """Wait for a lock, also on one whose holder was stopped and will not let go; whether it came.
+    """Wait for a lock, even if its holder was stopped and does not release it; whether it came.
 
     Systems either wait for ever or not at all, so this asks again and again.
     """
@@ -89,8 +89,8 @@ class Witness:
     Guarantee:
         After `advance(s)` returns, `read` gives `s` or something newer, also after a power cut.
     Edge cases:
-        Several processes may advance one file; the newest wins. It does not help against somebody
-        who restores the file together with the database: keep it on another disk for that.
+        Several processes may advance one file; the newest wins. It does not protect against
+        restoring the file together with the database: keep it on another disk for that.
     """
 
     path: Path
@@ -191,7 +191,7 @@ def give_name(building: Path, path: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Make a file that somebody else wrote durable, and its name."""
+    """Make a file that another process wrote durable, and its name."""
     with path.open("r+b") as file:
         sync(file.fileno())
     sync_folder(path.parent)

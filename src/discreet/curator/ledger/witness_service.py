@@ -78,7 +78,7 @@ class WitnessService(ThreadingHTTPServer):
             self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no news."""
+        """A client that disconnects is not logged."""
 
 
 def _hang_up(request: socket.socket) -> None:

@@ -62,7 +62,7 @@ def read_max_rows(said: Mapping[str, Any], table: Table) -> int:
 
 
 def gaussian_price(asked: Asked, at: QuoteContext, what: str) -> Price:
-    """The price of an order with Gaussian noise; refused where there is no delta."""
+    """The price of an order with Gaussian noise; refused if there is no delta."""
     price = price_at(asked, at)
     if price.delta:
         return price
@@ -81,7 +81,9 @@ def bound_words(most: int | None) -> str:
     """What one person weighs at most, in words; None where each row is protected by itself."""
     if most is None:
         return BY_ROW
-    return f"one person weighs at most {counted(most, 'row')}; whoever has more counts for less"
+    return (
+        f"one person counts for at most {counted(most, 'row')}; whoever has more is weighted down"
+    )
 
 
 def count_by(
@@ -132,7 +134,7 @@ class HistogramQuery:
 
     @property
     def note(self) -> str:
-        """The contribution bounds in words."""
+        """A sentence on the contribution bounds."""
         return bound_words(None if self.table.is_by_row else self.max_rows)
 
     @property

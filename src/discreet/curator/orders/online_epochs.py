@@ -1,9 +1,9 @@
-"""Epochs of online queries: one worker at a time goes on with each, from what is stored.
+"""Epochs of online queries: one worker at a time continues each, from what is stored.
 
     charge (an order, released) -> steps: a run begins, or an update, each stored before it is told
 
-A crash loses the noise of the running threshold, and nothing else. Whoever goes on begins another
-run, which the price of the epoch has paid for.
+A crash loses the noise of the running threshold, and nothing else. A worker that continues begins
+another run, which the price of the epoch includes.
 """
 
 import threading
@@ -45,8 +45,8 @@ MOST: Final = 0.999999
 class OnlineReply:
     """Answers, and what is left of the epoch.
 
-    `held` is False where another worker goes on with the epoch, or where its data could not be
-    read: then answers come from what is stored, and nobody compared them with the data.
+    `held` is False if another worker continues the epoch, or its data could not be read: then
+    answers come from what is stored, and nobody compared them with the data.
     """
 
     answers: tuple[OnlineAnswer, ...]
@@ -98,9 +98,9 @@ class OnlineEpochs:
     """Answers queries of charged epochs.
 
     Guarantee:
-        A run of sparse vector begins, and an update is told, only after the ledger has it as a step
-        of the charge that paid for it. A worker that lost its turn can store no step, and so tells
-        no update.
+        A run of sparse vector begins, and an update is returned, only after the ledger has it as a
+        step of the charge that paid for it. A worker that lost its turn can store no step, and so
+        tells no update.
     Edge cases:
         While another worker has the turn answers come from the stored hypothesis. A worker that is
         gone, or was silent for the ledger's patience, loses its turn to the next that is asked.
@@ -129,7 +129,7 @@ class OnlineEpochs:
             return self._known(charge, epoch)
 
     def close(self) -> None:
-        """Give up all turns: the next to ask goes on."""
+        """Give up all turns: the next caller continues."""
         with self._guard:
             known = list(self._epochs.items())
         for charge, epoch in known:
@@ -137,7 +137,7 @@ class OnlineEpochs:
                 self._drop(charge, epoch)
 
     def _drop(self, charge: int, epoch: _Epoch) -> None:
-        """Forget what is in memory of an epoch: the next to ask goes on from what is stored."""
+        """Forget what is in memory of an epoch: the next caller continues from what is stored."""
         epoch.known = None
         if epoch.session is not None:
             epoch.session = None
@@ -253,9 +253,9 @@ class OnlineEpochs:
         return self._service.released(charge, "online", what, "open one with curator.online(...)")
 
     def _open(self, receipt: Receipt, epoch: _Epoch, asker: str) -> None:
-        """Open a session that goes on from what is stored, unless somebody else just did.
+        """Open a session that continues from what is stored, unless another worker just did.
 
-        Whoever waits for a turn to compute has neither a lock nor the epoch.
+        A caller who waits for a turn to compute holds neither a lock nor the epoch.
         """
         charge = receipt.sequence
         with self._service.later_step(receipt, asker), epoch.opening:
@@ -323,7 +323,7 @@ def _cells(clique: Clique, plan: OnlinePlan) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OnlineQueries:
-    """An open epoch, in the hands of whoever asks.
+    """An open epoch, for its caller.
 
     Example: `curator.online("people", columns=["age", "sex"], epsilon=1).ask({"sex": "male"})`
     """

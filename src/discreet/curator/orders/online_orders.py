@@ -116,11 +116,11 @@ class OnlineRelease(BaseRelease):
 
 @dataclass(frozen=True)
 class OnlineOrder(PlannedOrder):
-    """An epoch with its price: what it measures first, and what its steps may ever give away.
+    """An epoch with its price: what it measures first, and the most that its steps may ever cost.
 
     Guarantee:
-        The price pays for everything that is told until the epoch ends: the first marginals, all
-        runs of sparse vector, those after crashes among them, and all updates.
+        The price pays for every answer until the epoch ends: the first marginals, all runs of
+        sparse vector, those after crashes among them, and all updates.
     """
 
     table: Table

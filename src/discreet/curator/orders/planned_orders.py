@@ -79,8 +79,8 @@ class PlannedOrder(ABC):
     """A priced order, planned from public facts alone; its class is the kind.
 
     Guarantee:
-        `guarantees` bound what `measure` gives away. `present` is a function of its argument: no
-        data and no randomness goes in.
+        `guarantees` bound the privacy loss of `measure`. `present` is a function of its argument:
+        no data and no randomness goes in.
     """
 
     kind: ClassVar[str]
@@ -175,7 +175,7 @@ class PlannedOrder(ABC):
 
 
 ResumedOrder: TypeAlias = tuple[str, PlannedOrder, Engine, Path]
-"""A charge to go on with: its analyst, plan, data, and the folder of what was made of it."""
+"""A charge to continue: its analyst, plan, data, and the folder of what was made of it."""
 
 P_co = TypeVar("P_co", bound=PlannedOrder, covariant=True)
 
@@ -201,7 +201,7 @@ class UnpricedOrder(Generic[P_co]):
 
 
 class DraftedOrder(PlannedOrder):
-    """An order that is parsed completely before it is priced; until then its price stands in."""
+    """An order that is parsed completely before it is priced; until then its price is used."""
 
     @abstractmethod
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
@@ -418,7 +418,7 @@ def _order(
     measures: tuple[Measure, ...],
     asked: str | None,
 ) -> Order:
-    """The order of a plan; whoever asks again what was planned lately need not write it again."""
+    """The order of a plan; a recent plan need not be written again for a repeated question."""
     prices = {measure: planned.charge(measure) for measure in measures}
     order = Order(
         *about,
@@ -439,7 +439,7 @@ def _otherwise_priced(
 ) -> tuple[Charge, ...]:
     """The prices for somebody whose own cap counts epsilon, or does not; () where there are none.
 
-    Why: the plan fixes what is measured; who else has to pay for being told does not.
+    Why: the plan fixes what is measured, not who else has to pay for the answer.
     """
     others = tuple(one for measure, one in prices.items() if measure != EPSILON)
     if EPSILON in prices:

@@ -256,7 +256,7 @@ class ProfileOrder(DraftedOrder):
             "threshold": self._threshold(limit) if self.key_delta else None,
             "sql": [compiled.block(names) for names in blocks(self.table)],
         }
-        per = "" if self.stated else ", times the rows that one person weighs at most"
+        per = "" if self.stated else ", times the limit on rows per person"
         text = (
             f"profile of {self.table.name}: {len(profiled(self.table))} columns in {self.parts} "
             f"measurements, each count with noise of about {sigma:,.0f} rows{per}"

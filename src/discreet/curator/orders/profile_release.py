@@ -39,7 +39,7 @@ class ProfileRelease(BaseRelease):
     """A profile of a table; reading it again costs nothing, and all of it is public to its reader.
 
     `rows` and `people` are noisy counts (`people` is None where each row is protected by itself).
-    One person counts for at most `limit` rows; whoever has more counts for less in each. `share` is
+    One person counts for at most `limit` rows; people with more count for less in each. `share` is
     of the budget, and not stored.
     """
 
@@ -86,14 +86,14 @@ class ProfileRelease(BaseRelease):
     def proposals(self) -> dict[str, Bounds | Keys]:
         """Bounds and keys for columns that have none: pass them as `columns` where data is added.
 
-        They are public to whoever was told the profile. Questions of theirs that need bounds take
+        They are public to analysts who have the profile. Questions of theirs that need bounds take
         them from it by themselves.
         """
         found = ((one.name, one.proposal) for one in self.columns)
         return {name: one for name, one in found if one is not None}
 
     def bounded(self, table: Table, only: Collection[str] | None = None) -> Relation | None:
-        """A table with its columns held to the bounds of this profile; None where it has none.
+        """A table with its columns clamped to the bounds of this profile; None where it has none.
 
         `only` says which columns, of those without bounds.
         Privacy: the bounds are constants of the question that is made of it.
@@ -115,7 +115,7 @@ class ProfileRelease(BaseRelease):
         price = f"price: epsilon {cost(self.price.epsilon)}, delta {cost(self.price.delta)}"
         price += "" if self.share is None else f" ({percent(self.share)} of the budget)"
         return [
-            "\N{PLUS-MINUS SIGN} is noise, 95 times in 100; ranges leave out what noise hides",
+            "\N{PLUS-MINUS SIGN} is a 95 % interval for noise; ranges leave out what noise hides",
             f"{price}; {self.guarantees[0].neighbours.value}, {who}",
         ]
 
@@ -123,11 +123,11 @@ class ProfileRelease(BaseRelease):
         """The privacy statement, with what the profile does not say."""
         who = "one row" if self.people is None else "one person, with all their rows"
         text = (
-            f"This profile of {self.table} was measured with differential privacy. What is "
-            f"protected is {who}. The price was epsilon = {cost(self.price.epsilon)} and delta = "
-            f"{cost(self.price.delta)} for all {len(self.columns)} columns together. Ranges end "
-            "with the outermost values that surely several people have, not with the extremes; "
-            "texts that few people have are not among those shown."
+            f"This profile of {self.table} was measured with differential privacy. It protects "
+            f"{who}. The price was epsilon = {cost(self.price.epsilon)} and delta = "
+            f"{cost(self.price.delta)} for all {len(self.columns)} columns together. Ranges end at "
+            "the outermost values that several people certainly have, not at the extremes; texts "
+            "that few people have are not shown."
         )
         return textwrap.fill(text, 100, break_long_words=False)
 
@@ -260,11 +260,11 @@ def read_bounded(
     datasets: list[str],
     analyst: str,
 ) -> Query | None:
-    """A question made over tables that are held to bounds of profiles; None where none help.
+    """A question made over tables that are clamped to bounds of profiles; None where none help.
 
     Guarantee:
-        Bounds are constants of the question. They come from releases that this analyst was told, so
-        nothing is told that was not charged.
+        Bounds are constants of the question. They come from this analyst's releases, so everything
+        that they reveal was charged.
     Edge cases:
         Only columns without bounds that the question reads are held, and NULL stays NULL.
     """
@@ -281,7 +281,7 @@ def read_bounded(
 
 
 def held_over(relation: Relation, views: Mapping[str, Relation]) -> Relation:
-    """A relation with views in place of the tables that they stand for."""
+    """A relation with views in place of their tables."""
     if isinstance(relation, Scan):
         return views.get(relation.table.name, relation)
     inside = {id(one): held_over(one, views) for one in inputs_of(relation)}
@@ -299,7 +299,7 @@ def _views(known: list[tuple[ProfileRelease, Table]], only: set[str] | None) -> 
 
 
 def _newest(ledger: Ledger, datasets: list[str], analyst: str) -> Iterator[ProfileRelease]:
-    """Profiles that an analyst was told, oldest first, so that later ones replace them."""
+    """An analyst's profiles, oldest first, so that later ones replace them."""
     lately = islice(charges_of(ledger, datasets, analyst), _MOST)
     found = [one.sequence for one in lately if one.order.kind == "profile"]
     stored = (ledger.release(sequence) for sequence in reversed(found))

@@ -116,7 +116,7 @@ class SynthesisRelease(BaseRelease):
     def rows(
         self, count: int | None = None, *, given: Mapping[str, Condition] | None = None
     ) -> pa.Table:
-        """Any number of synthetic rows, held to conditions where some are given."""
+        """Any number of synthetic rows, under conditions if given."""
         return self.synthesis.table(count, given=given)
 
     def to_arrow(self) -> pa.Table:
@@ -152,15 +152,14 @@ class SynthesisRelease(BaseRelease):
         change, price = CHANGE[self.guarantee.neighbours], self.price
         parts = [
             "These rows are synthetic: they were drawn from a model of marginals that were",
-            f"measured with differential privacy. What is protected is {self.unit}: {change}",
-            "changes the probability of anything that can be seen here only within the stated",
-            f"limits. The price was epsilon = {cost(price.epsilon)} and",
-            f"delta = {cost(price.delta)}.",
-            f"In odds: {read(self.guarantee, delta=price.delta)}",
+            f"measured with differential privacy. They protect {self.unit}: {change}",
+            "changes the probability of any output by no more than the guarantee allows.",
+            f"The price was epsilon = {cost(price.epsilon)} and delta = {cost(price.delta)}.",
+            read(self.guarantee, delta=price.delta),
             *(f"{note[:1].upper()}{note[1:]}." for note in self.notes),
             f"On pairs of columns the model differs from the data by {self._error()} on average;",
             "combinations of more columns differ more, and what was not measured may be lost.",
-            "No row is anybody's.",
+            "No row belongs to a person.",
         ]
         return textwrap.fill(" ".join(parts), 100, break_long_words=False)
 
@@ -220,7 +219,7 @@ class SynthesisOrder(DraftedOrder):
     """A synthesis with its price: table, columns, cells and constraints.
 
     `grids` are the numbers without bounds, on a logarithmic grid; their bins are chosen privately.
-    The domain holds bins for them that stand for those.
+    The domain has placeholder bins for them.
 
     Guarantee:
         Everything that `measure` reads of the data has rounded Gaussian noise; the sum of mu^2 is

@@ -208,7 +208,7 @@ class WorkloadOrder(DraftedOrder):
         )
 
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
-        """The order at a price; refused where there is no delta."""
+        """The order at a price; refused if there is no delta."""
         return replace(
             self, price=gaussian_price(asked, at, "a workload"), neighbours=at.neighbours
         )

@@ -1,8 +1,8 @@
 """Balances of people as a table of the curator's folder: a shortcut, and never the record.
 
-The ledger and the data say what everybody has spent. This table says the same up to one entry of
-the ledger, so that whoever opens the folder folds in what came since, and not everything. A table
-that is missing, damaged, or of another ledger is as good as none.
+The ledger and the data say what everybody has spent. This table has the balances up to one entry of
+the ledger, so a process that opens the folder replays only what came since. A table that is
+missing, damaged, or of another ledger is as good as none.
 """
 
 import hashlib

@@ -64,7 +64,7 @@ def set_prices(entry: Entry) -> list[list[int]]:
 
 
 def share_signature(entry: Entry) -> str:
-    """All of a charge that the shares of people depend on, but for its secret."""
+    """All of a charge that the shares of people depend on, except its secret."""
     asked = StoredOrder.parse(entry.facts["plan"])
     decided = [
         [one["bounds"], [places for places, _ in one["measured"]]] for one in charged_sets(entry)
@@ -95,7 +95,7 @@ _STATEMENT, _AT_ONCE = 100, 1 << 22
 """Charges of one statement, and people times charges of one."""
 
 _ROWS_COMPARED: Final = 16
-"""Whoever has more rows is in a class of their own."""
+"""A person with more rows is in a class of their own."""
 
 _SHIFT: Final = 32
 """A person of a batch is the number of the charge, and in so many bits the class."""
@@ -263,7 +263,7 @@ def read_costs(
 
 
 def _form(one: SetStatements) -> tuple[Any, ...]:
-    """All that the statements of sets differ by, but for which rows they read."""
+    """All that the statements of sets differ by, except the rows that they read."""
     kinds = [(type(s), getattr(s, "where", None) is None) for s in one.compiled.statistics]
     keys = [
         (of.kind, of.keys if len(of.keys or ()) > WRITTEN_KEYS else None)

@@ -73,7 +73,7 @@ class OpenedAccounts:
     def read_rows(
         self, rows: str, columns: Sequence[str], dialect: Dialect, session: Session
     ) -> tuple[NDArray[np.int64], list[pa.ChunkedArray]]:
-        """Columns of people's rows by account; whoever is new has an account from now on."""
+        """Columns of people's rows by account; new people have an account from now on."""
         text = with_accounts(rows, columns, dialect)
         self._put_accounts(session)
         table = read_table(session, text) if len(self._names) else None
@@ -85,9 +85,9 @@ class OpenedAccounts:
             return np.zeros(0, dtype=np.int64), [pa.chunked_array([], pa.int64())] * len(columns)
         if table.column(-1).null_count:
             raise InvariantBroken(
-                "somebody has no account",
+                "a person has no account",
                 why="their name in the data is not the name under which their account was opened",
-                fix="report it: nothing is answered where somebody would not be charged",
+                fix="report it: no question is answered unless every person is charged",
             )
         return table.column(-1).to_numpy(), table.columns[:-1]
 

@@ -55,7 +55,7 @@ def population_of(ledger: Ledger, dataset: str, key: str) -> Population:
     if any(one.facts["key"] != digest(key) for one in said):
         raise LedgerError(
             f"the accounts of the people of {dataset} cannot be found again",
-            why="they stand under a secret key, and this is another one",
+            why="they are stored under another secret key",
             fix="put back people.key from an intact copy of the folder",
         )
     return Population(names, limits.pop())
@@ -98,7 +98,7 @@ def read_name(text: str, kind: Kind) -> Any:
     raise InputError(
         "the name of a person cannot be read",
         why=f"people are named by values of kind {kind.value} here",
-        fix="write it as it stands in the column that names people",
+        fix="write it as in the column that names people",
     )
 
 
@@ -123,7 +123,7 @@ def hash_person(engine: Engine, unit: Any, kind: Kind, key: str, *, written: boo
         raise InputError(
             f"a person named by a {type(unit).__name__}",
             why=f"people are named by values of kind {kind.value} here",
-            fix="pass the value that stands in the column that names people",
+            fix="pass the value from the column that names people",
         )
     dialect = engine.dialect
     name = dialect.ordinal(dialect.literal(unit, kind), kind)

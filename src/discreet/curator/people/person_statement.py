@@ -56,7 +56,7 @@ class UsedRelease:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PersonStatement:
-    """What was computed with one person in it, and what all of it can have told anyone.
+    """What was computed with one person in it, and what all of it can have revealed.
 
     Where each person has a budget for `every` period, it is about the period that used most.
 
@@ -146,8 +146,8 @@ class PeopleInterface(ABC):
     def limit_person(self, unit: object, *, epsilon: Real, dataset: str | None = None) -> None:
         """Let one person lose less than the others, for questions from now on; 0 is to opt out.
 
-        `unit` is the person's name as it stands in the data; whether they are in it is not looked
-        at. Where people of several kinds have budgets, `dataset` says which.
+        `unit` is the person's name as in the data; whether they are in it is not looked at. Where
+        people of several kinds have budgets, `dataset` says which.
         """
         name, population, hash_ = self._find(unit, dataset)
         if self._is_closed(population, hash_):
@@ -169,7 +169,7 @@ class PeopleInterface(ABC):
         record_limit(self._ledger, name, hash_, units, by=self._by)
 
     def remove_person(self, unit: object, *, dataset: str | None = None) -> None:
-        """Close one person's account for ever: whoever comes back under this name stays out.
+        """Close one person's account for ever: rows that are added under this name stay out.
 
         Their rows are in no later answer. Take them out of your own files, too.
         """
@@ -216,7 +216,7 @@ class PeopleInterface(ABC):
         return UsedRelease(one.sequence, filed.time, filed.order.dataset, asked, one.units / limit)
 
     def _find(self, unit: object, dataset: str | None) -> tuple[str, PersonAccounts, str]:
-        """The dataset, the accounts and the hash that somebody's name stands for."""
+        """The dataset, the accounts and the hash of a person's name."""
         people, name = self._people, self._per_person(dataset)
         population = people.of(name)
         return name, population, population.hash_of(unit, self._data_store.open_for([name]))

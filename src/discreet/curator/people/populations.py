@@ -39,7 +39,7 @@ class Populations:
             return self._known[population]
 
     def save(self) -> None:
-        """Write all balances down, for whoever opens the folder next."""
+        """Save all balances, for the next process that opens the folder."""
         for one in tuple(self._known.values()):
             one.save()
 

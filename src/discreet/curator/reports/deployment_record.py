@@ -2,7 +2,7 @@
 
 The registry asks owners for facts that a curator already holds: unit, parameters, model,
 mechanisms, accounting. What only people know (who they are, what it is for) is passed in. JSON is
-YAML, so the record can be handed in as it stands.
+YAML, so the record can be submitted unchanged.
 
 Reference: OpenDP, Differential Privacy Deployments Registry (fields of a tier 3 entry).
 """

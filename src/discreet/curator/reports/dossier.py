@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from discreet.curator.ledger.orders import Entry
 
 FRAMEWORKS: Final = yaml.safe_load(Path(__file__).with_name("law.yaml").read_text(encoding="utf-8"))
-"""Laws and guidelines: their rules, each with where it stands, what it asks, what the curator shows
-(facts of the dossier are filled in), and what stays with the owner."""
+"""Laws and guidelines: their rules, each with its place, what it asks, what the curator shows
+(facts of the dossier are filled in), and what remains the owner's task."""
 
 _STYLE: Final = """body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto}
 body{padding:0 1rem}table{border-collapse:collapse;width:100%;margin:1rem 0}tr{break-inside:avoid}
 th,td{border:1px solid #999;padding:.3rem .5rem;text-align:left;vertical-align:top}
 h2{margin-top:2rem;break-after:avoid}"""
 _CLOSING: Final = (
-    "It is no certificate and no legal advice. It says nothing about how data were collected, "
-    "about machines and people with access to them, or about releases made elsewhere. Facts that "
-    "hold for people at large can be learned from answers, and are meant to be."
+    "It is neither a certificate nor legal advice. It does not cover how data were collected, "
+    "machines and people with access to them, or releases made elsewhere. It does not hide facts "
+    "about people at large, which answers are meant to show."
 )
 
 
@@ -218,7 +218,7 @@ def _claims(audit: object) -> list[Mapping[str, Any]]:
     if isinstance(found, list) and all(isinstance(o, dict) and set(o) >= _NEEDED for o in found):
         return found
     raise InputError(
-        "this is no audit",
+        "this is not an audit",
         why="it has no list of claims with verdicts",
         fix="write one with: discreet audit --json > audit.json",
     )

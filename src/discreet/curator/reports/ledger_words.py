@@ -27,7 +27,7 @@ _UNREAD: Final = (DiscreetError, KeyError, TypeError, ValueError, AttributeError
 
 @dataclass(frozen=True, slots=True)
 class EntryWords:
-    """An entry in words; `facts` are (name, text) in the order in which they are read."""
+    """A sentence about an entry; `facts` are (name, text) in the order in which they are read."""
 
     sentence: str
     facts: tuple[tuple[str, str], ...] = ()

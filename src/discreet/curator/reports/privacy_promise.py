@@ -1,4 +1,4 @@
-"""The promise to the people in a dataset, in words to print."""
+"""The promise to the people in a dataset, as text to print."""
 
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
@@ -25,17 +25,17 @@ def promise(curator: "Curator", dataset: str) -> str:
     limit = account.limit or account.each
     assert limit is not None  # noqa: S101 - datasets, or their people, always have a cap
     about = {
-        Neighbours.ADD_REMOVE: "being in the data at all",
+        Neighbours.ADD_REMOVE: "whether they are in the data at all",
         Neighbours.CHANGE_ONE: "what the data says about them",
     }[limit.neighbours]
     return " ".join(
         (
-            f"The dataset {dataset} is answered about with differential privacy.",
-            f"Protected is {' and '.join(dict.fromkeys(units))}: {about} stays hidden in noise.",
-            "All answers that will ever be given about it, together, keep to the following.",
+            f"Answers about the dataset {dataset} have differential privacy.",
+            f"They protect {' and '.join(dict.fromkeys(units))}: {about} stays hidden in noise.",
+            "All answers that will ever be given about it, together, keep this promise.",
             _odds(limit),
-            "The guarantee is about what taking part adds: facts that hold for people at large can",
-            "be learned from the answers, and are meant to be.",
+            "The guarantee limits what taking part adds to what is known. It does not hide facts",
+            "about people at large, which the answers are meant to show.",
         )
     )
 
@@ -75,7 +75,7 @@ def _odds(limit: Charge) -> str:
 
 
 def promised(account: Account) -> dict[str, float]:
-    """Epsilon, delta, rho or mu^2 of a cap as its owner typed it; nothing where there is no cap.
+    """Epsilon, delta, rho or mu^2 of a cap as its owner typed it; nothing if there is no cap.
 
     Caps that older ledgers kept without what was typed are converted, and rounded up.
 

@@ -24,8 +24,8 @@ def dominating_mu(guarantee: Guarantee, tail: Real = 0) -> Fraction:
     """A mu, close to the least, with delta(e) <= tail + (1 - tail) delta_mu(e) for every e >= 0.
 
     Guarantee:
-        The mechanism is (mu, tail)-Gaussian: with probability `tail` it may give everything away,
-        and otherwise attacks are no easier than on N(mu, 1) against N(0, 1).
+        The mechanism is (mu, tail)-Gaussian: with probability `tail` it may reveal everything, and
+        otherwise attacks are no easier than on N(mu, 1) against N(0, 1).
     Why:
         Two curves delta(e) are compared in x = e^e, in which both are convex. Between two points
         the guarantee's curve is below the line through their upper bounds. delta_mu is above

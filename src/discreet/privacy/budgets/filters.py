@@ -45,17 +45,17 @@ class Filter:
     """A budget that adaptively chosen charges cannot exceed.
 
     Guarantee:
-        Everything released under charges that the filter took is together no less private than
-        `guarantee`, although every mechanism, its parameters and the moment of stopping may depend
-        on all earlier answers. A charge must be made before its answer is seen.
+        Everything released under charges that the filter accepted satisfies `guarantee` together,
+        even if every mechanism, its parameters and the moment of stopping depend on all earlier
+        answers. A charge must be made before its answer is seen.
     Neighbours:
         Those of the limit; a charge about others is refused.
     Why:
         Each measure adds up under full adaptivity (see `charges`); totals are exact integers, so
         neither the order of charges nor their number costs anything.
     Edge cases:
-        A charge that meets the limit exactly fits. A charge of 0 always fits. What does not fit is
-        refused with BudgetError, and the filter stays as it was.
+        A charge that reaches the limit exactly fits. A charge of 0 always fits. A charge that does
+        not fit raises BudgetError, and the filter does not change.
 
     Example:
         >>> budget = Filter.basic(epsilon=1)
@@ -134,8 +134,8 @@ class Filter:
     ) -> "Filter":
         """The largest filter in a measure that keeps the whole within (epsilon, delta).
 
-        `deltas` is how much of delta the charges' own deltas may take up, by RHO and MU_SQUARED;
-        by EPSILON they have all of it.
+        `deltas` is how much of delta the charges' own deltas may use, by RHO and MU_SQUARED; by
+        EPSILON they may use all of it.
 
         Example:
             >>> Filter.within(1, 1e-6).guarantee.delta(1) <= 1e-6
@@ -184,7 +184,7 @@ class Filter:
         return self._charge(self._left, self._left_delta)
 
     def price(self, guarantee: Chargeable, *, tail: Real = 0) -> Charge:
-        """The cost of a mechanism with this guarantee here; see `charges.price`."""
+        """The cost of a mechanism with this guarantee in this filter; see `charges.price`."""
         return price(guarantee, self.limit.measure, tail=tail)
 
     def price_sum(self, whole: Composed, *, tail: Real = 0) -> Charge:
@@ -192,17 +192,17 @@ class Filter:
         return price_sum(whole, self.limit.measure, tail=tail)
 
     def fits(self, charge: Charge | Chargeable) -> bool:
-        """Whether a charge, or the price of a guarantee, would be taken."""
+        """Whether a charge, or the price of a guarantee, would be accepted."""
         charge = charge if isinstance(charge, Charge) else self.price(charge)
         _check_same(charge, self.limit)
         return self.holds(charge.units, charge.delta_units)
 
     def holds(self, units: int, delta_units: int) -> bool:
-        """Whether so many whole units of amount and delta are left."""
+        """Whether that many whole units of amount and delta are left."""
         return units <= self._left and delta_units <= self._left_delta
 
     def charge(self, charge: Charge | Chargeable) -> "Filter":
-        """The filter with a charge, or a guarantee's price, taken; BudgetError if it is over."""
+        """The filter after a charge, or a guarantee's price; BudgetError if it does not fit."""
         charge = charge if isinstance(charge, Charge) else self.price(charge)
         if not self.fits(charge):
             raise _refusal(charge, self.left, self.limit)
@@ -221,7 +221,7 @@ class Filter:
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "Filter":
-        """Take every stored charge again, so that a stored total is never trusted."""
+        """Charge every stored charge again, so that a stored total is never trusted."""
         check_kind(stored, "filter/1")
         answer = Filter(Charge.from_dict(stored.get("limit", {})))
         for charge in stored_charges(stored):

@@ -1,6 +1,6 @@
 """The spent amounts of many people with limits of their own, updated question by question.
 
-The arithmetic of `IndividualFilter` for people who come one by one, with limits of their own: whole
+The arithmetic of `IndividualFilter` for people added one by one, with limits of their own: whole
 units of rho, exact sums, costs rounded up.
 """
 
@@ -18,7 +18,7 @@ RHO_UNITS: Final = 1 << 52
 """Units in a rho of 1."""
 
 MOST_UNITS: Final = 1 << 60
-"""Prices and limits are held to this: sums of two stay far within 64 bits."""
+"""Prices and limits are capped at this: sums of two stay far within 64 bits."""
 
 _ABOVE: Final = 1 + 2.0**-50
 """Outweighs the rounding of three double operations, 3 * 2^-53."""
@@ -30,7 +30,7 @@ def price_units(rho: Real) -> int:
 
 
 def limit_units(rho: Real) -> int:
-    """A limit in whole units, rounded down; below every price that is held to the most."""
+    """A limit in whole units, rounded down; below every price that is capped."""
     return min(non_negative(rho, "rho") * RHO_UNITS // 1, MOST_UNITS - 1)
 
 
@@ -46,7 +46,7 @@ def share_costs(shares: NDArray[np.int64], prices: Sequence[int], whole: int) ->
         At least the exact sum, for shares of 0 to `whole`, a power of two of at most 2^50, and
         prices of at most 2^60; the same on every machine. Exactly the price for a whole share.
     Edge cases:
-        Sums are held to 2^60, which no limit reaches.
+        Sums are capped at 2^60, which no limit reaches.
     Why:
         A share is a double exactly; the price, the factor above 1 and the product are rounded once
         each, by 2^-53 at most, and `_ABOVE` outweighs that. A product of at most 2^60 (1 + 2^-50)
@@ -122,17 +122,17 @@ class IndividualBalances:
         self.people = last
 
     def charge(self, places: NDArray[np.int64], costs: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Take the cost of each of some people, each named once, who can pay; who can."""
+        """Charge some people, each named once, who can pay; who can."""
         spent = self._spent[places]
         admitted: NDArray[np.bool_] = costs <= self._limits[places] - spent
         self._spent[places] = spent + np.where(admitted, costs, 0)
         return admitted
 
     def charge_all(self, charges: Sequence[ClassCosts]) -> None:
-        """Take many charges, each from those who can pay at its turn: as `charge` one by one.
+        """Apply many charges in order, each to the people who can pay it: as `charge` one by one.
 
         Why: whoever can pay the sum is admitted every time, and whoever cannot pay the least of
-        them never is. The turns are taken for the others alone.
+        them never is. Only the others are processed in order.
         """
         total = np.zeros(self.people, dtype=np.int64)
         least = np.full(self.people, MOST_UNITS)
@@ -156,7 +156,7 @@ class IndividualBalances:
     def turns(
         self, places: NDArray[np.int64], spent: NDArray[np.int64], charges: Sequence[ClassCosts]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-        """What each charge asks of some people and who of them can pay; `spent` is kept up."""
+        """What each charge costs some people, and which of them can pay; `spent` is kept up."""
         limits, classes = self._limits[places], dict[int, NDArray[np.int32]]()
         for one in charges:
             if id(one.of) not in classes:

@@ -1,4 +1,4 @@
-"""A running bound on what adaptively chosen questions have given away so far."""
+"""A running bound on what adaptively chosen questions have revealed so far."""
 
 import math
 from collections.abc import Mapping
@@ -39,13 +39,13 @@ _ORDERS: Final = 2.0 ** (np.arange(-12, 81) / 4)
 
 @dataclass(frozen=True, slots=True)
 class Odometer:
-    """A privacy odometer: the loss so far, at any moment, with no budget named in advance.
+    """A privacy odometer: the loss so far, at any moment, with no budget fixed in advance.
 
     Guarantee:
         Fix delta before the first answer. For every way of choosing mechanisms, parameters and the
-        moment of stopping from earlier answers, and for every set S of transcripts,
-        P(S) <= E_Q[e^epsilon; S] + delta, where epsilon = `.epsilon(delta)` belongs to each
-        transcript. A promise made in advance needs a `Filter`.
+        moment of stopping from earlier answers, and for every set S of transcripts, P(S) <=
+        E_Q[e^epsilon; S] + delta, where epsilon = `.epsilon(delta)` belongs to each transcript. A
+        guarantee fixed in advance needs a `Filter`.
     Neighbours:
         `neighbours`; charges about others are refused.
     Why:
@@ -87,7 +87,7 @@ class Odometer:
         return Charge(*amounts, measure=RHO, neighbours=self.neighbours)
 
     def price(self, guarantee: Chargeable) -> Charge:
-        """The charge from which this odometer learns most: in epsilon where there is one."""
+        """The charge that gives this odometer the tightest bound: in epsilon where there is one."""
         return price(guarantee, EPSILON if hasattr(Guarantee.of(guarantee), "epsilon0") else RHO)
 
     def price_sum(self, whole: Composed) -> Charge:
@@ -98,8 +98,8 @@ class Odometer:
     def charge(self, charge: Charge | Chargeable) -> "Odometer":
         """The odometer with one more charge or guarantee, made before its answer is seen.
 
-        This one stays as it is: write `meter = meter.charge(...)`.
-        Charges in EPSILON, RHO and MU_SQUARED are taken: all of them have a rho.
+        This one does not change: write `meter = meter.charge(...)`. Charges in EPSILON, RHO and
+        MU_SQUARED are accepted: all of them have a rho.
         """
         charge = charge if isinstance(charge, Charge) else self.price(charge)
         self._check(charge)
@@ -132,7 +132,7 @@ class Odometer:
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "Odometer":
-        """Take every stored charge again."""
+        """Charge every stored charge again."""
         check_kind(stored, "odometer/1")
         try:
             deltas, about = Fraction(stored["deltas"]), Neighbours(stored["neighbours"])

@@ -134,7 +134,7 @@ def calibrate(
         one that does not, by interpolation on a logarithmic scale; only what was checked to fit is
         returned.
     Edge cases:
-        A target that even the least noise imaginable does not reach, or that no noise can meet, is
+        A target above the loss of the least possible noise, or one that no noise can meet, is
         refused.
 
     Example:

@@ -49,14 +49,14 @@ def compose(guarantees: Part | Iterable[Part], *more: Part | int) -> "Composed":
         Every bound holds when each mechanism may be chosen from earlier answers but its parameters
         were fixed in advance; for parameters chosen on the way use `Filter` or `Odometer`.
     Neighbours:
-        All guarantees have to speak of the same neighbours; `under` converts.
+        All guarantees must have the same neighbours; `under` converts.
     Why:
         Dominating pairs compose, so any sound bound on the composed pair will do, and the least of
         several is taken: exact enumeration, Kairouz-Oh-Viswanath, Gaussian closed form, the contour
         accountant, moments at the best order, the sum of epsilons. `Bound.method` says which.
     Edge cases:
-        Nothing composed costs nothing. Composed guarantees are opened, not nested. After one
-        guarantee may come how often it is composed. Mechanisms stand for their guarantees.
+        Nothing composed costs nothing. Composed guarantees are opened, not nested. A guarantee may
+        be followed by the number of times it is composed. Mechanisms stand for their guarantees.
 
     Example:
         >>> from discreet.privacy.guarantees.laplace import LaplaceNoise
@@ -209,7 +209,7 @@ class Composed(Guarantee):
         return square.sqrt()
 
     def _equal(self) -> bool:
-        """Whether the whole is at most so many equal losses +-epsilon."""
+        """Whether the whole is at most that many equal losses +-epsilon."""
         if len(self.parts) != 1 or self.parts[0][1] > LONGEST:
             return False
         form = self.parts[0][0].closed_form()

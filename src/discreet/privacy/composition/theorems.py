@@ -51,7 +51,7 @@ _NUMBERS = (int, float, Fraction, Decimal)
 
 @_as_in_papers
 def basic_epsilon(parts: Iterable[Part], delta: Real = 0) -> Bound:
-    """The sum of the parts' epsilons, what delta is left being shared by those that need some.
+    """The sum of the parts' epsilons; the parts that need a delta share what is left of it.
 
     Guarantee:
         Holds even when parameters are chosen adaptively. The upper end alone is of use.
@@ -109,7 +109,7 @@ def parameters(guarantee: Guarantee) -> tuple[Fraction, Fraction]:
 
 @_as_in_papers
 def advanced_epsilon(parts: Iterable[Part], delta: Real) -> Bound:
-    """Epsilon of (epsilon_i, delta_i) parts, what their deltas leave being spent on the walk.
+    """Epsilon of (epsilon_i, delta_i) parts; the delta that they leave bounds the random walk.
 
     Guarantee:
         sum of epsilon_i tanh(epsilon_i/2) + sqrt(2 log(1/delta) sum of epsilon_i^2), and never more
@@ -118,7 +118,7 @@ def advanced_epsilon(parts: Iterable[Part], delta: Real) -> Bound:
         The loss has mean at most epsilon_i tanh(epsilon_i/2) and lies in [-epsilon_i, epsilon_i],
         so Azuma's inequality bounds its sum. The original theorem has epsilon_i (e^epsilon_i - 1).
     Edge cases:
-        Where nothing of delta is left the sum of epsilons is; infinite where it is exceeded.
+        If nothing of delta is left, the sum of epsilons; infinite where delta is exceeded.
 
     Example:
         >>> from discreet.privacy.guarantees.pure import Pure

@@ -29,8 +29,8 @@ class Contour:
 
     Guarantee:
         Bounds hold for the composition of everything appended, with parameters fixed in advance:
-        this is no filter. Asking only fills caches; which line of orders is in use when it is asked
-        can move an answer in its last digits, never past the truth.
+        this is not a filter. Asking only fills caches; which line of orders is in use when it is
+        asked can move an answer in its last digits, never past the truth.
     Neighbours:
         All guarantees appended must speak of the same neighbours.
     Why:

@@ -63,7 +63,7 @@ class Expansion:
         return self._low - fall + log - room * (4 * UNIT)
 
     def blur(self) -> float:
-        """About how far the bounds on log delta are apart, near epsilon."""
+        """The approximate gap of the bounds on log delta, near epsilon."""
         if not self._value > 0:
             return math.inf
         return 2 * self.slack / self._value + (self._high - self._low)

@@ -51,7 +51,7 @@ class Folding:
         return self.mass * math.exp(min(0.0, log(j))) * (1 + 1e-9)
 
     def suited(self, epsilon: float, log_delta: float) -> float:
-        """About the least cap whose doubt at epsilon is nothing beside delta."""
+        """Approximately the least cap whose error at epsilon is negligible against delta."""
         spare = _SURE if self._removing() else _SURE + math.log(self.mass) - log_delta
 
         def needed(i: int) -> float:

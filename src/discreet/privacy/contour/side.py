@@ -49,7 +49,7 @@ _VISIBLE = 17.0
 """Delta may be e^-17 of a line's scale over the number of laws: roundings are far below that."""
 
 _SETTLED = 1e-4
-"""How far apart, relatively, bounds may be that are not worth another line."""
+"""The relative gap of bounds below which another line is not worthwhile."""
 
 _FURTHER = 8
 """Orders further up that are tried for a bound on aliases."""
@@ -267,8 +267,8 @@ class Side:
     def _serves(self, at: int, j: int, log_delta: float, near: float) -> bool:
         """Whether the line in use, at another order, is as good, on a list that grows.
 
-        On one that does not, each question has its own line, so that answers do not depend on what
-        was asked before.
+        If it does not, each question has its own line, so that answers do not depend on earlier
+        ones.
         """
         if not self._growing:
             return False

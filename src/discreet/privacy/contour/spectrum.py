@@ -5,11 +5,11 @@ With s_k = lam + i k step, W = 2 pi/step and w_k = 1/(s_k (s_k + 1)),
     (step/2 pi) sum_k M(s_k) w_k e^(-s_k epsilon)  =  sum_m e^(lam m W) D(epsilon + m W)
 
 over all integers k and m, where D(epsilon) = E[(1 - e^(epsilon - Z))+; Z < infinity] (Poisson
-summation; the terms fall like 1/k^2 and D is continuous). The term m = 0 is wanted; the others are
-not negative, so the sum can only exceed it. Terms from k = size on are bounded with the Gaussian
-part of the loss, whose modulus falls like e^(-mu^2 t^2/2); where that is too small a phantom
-Gaussian is composed in, which can only raise D. Every rounding is bounded and added. So what is
-read from above is never below the truth.
+summation; the terms fall like 1/k^2 and D is continuous). The term m = 0 is the result; the others
+are not negative, so the sum can only exceed it. Terms from k = size on are bounded with the
+Gaussian part of the loss, whose modulus falls like e^(-mu^2 t^2/2); where that is too small a
+phantom Gaussian is composed in, which can only raise D. Every rounding is bounded and added. So
+what is read from above is never below the truth.
 
 Reference: Alghamdi et al., The Saddle-Point Accountant for Differential Privacy, arXiv 2208.09595
 (the integral). The sum, its one-sided error and the phantom are derived above.
@@ -43,7 +43,7 @@ _TRUSTED: Final = 2.0**20
 
 
 class Rest(NamedTuple):
-    """Facts of the closed sums beside the moments on a line.
+    """Facts of the closed sums in addition to the moments on a line.
 
     `square` is the sum of mu^2 of the Gaussian parts, within a relative `square_error`; they are
     not in the moments. `log_finite` is the log of the probability that the closed forms leave to a
@@ -113,7 +113,7 @@ class _Comb:
 
 
 class _Ready(NamedTuple):
-    """The terms of the sum but for their turn by epsilon, and all they may be off by.
+    """The terms of the sum before their rotation by epsilon, and the bound on their total error.
 
     `shift` is what the Gaussian part adds to epsilon; `slack` and `beyond` are those of `_slack`
     and of an `Expansion`, `cut` the part of the slack that stands for terms left out.
@@ -225,7 +225,7 @@ class Spectrum:
         return Gauge(self, weights.view(np.float64), slack, epsilon, ready.ghost)
 
     def _turn(self, ready: "_Ready", epsilon: float) -> tuple[float, float]:
-        """The angle from one term to the next, and what the sum may be off by besides `error`.
+        """The angle from one term to the next, and the error of the sum in addition to `error`.
 
         A Gaussian's phase is a shift of epsilon. Nothing is vouched for past 2^20 radians.
         """

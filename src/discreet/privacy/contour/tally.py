@@ -117,7 +117,7 @@ class Tally:
 
     @property
     def rest(self) -> Rest:
-        """Facts beside the moments on a line; each sum is rounded once a step."""
+        """Facts in addition to the moments on a line; each sum is rounded once a step."""
         error = (2 * self.length + 8) * UNIT
         return Rest(self._square, error, self.log_finite, error, self.length)
 

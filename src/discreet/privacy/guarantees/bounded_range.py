@@ -80,7 +80,7 @@ class Ranges(ZCDP):
         the probit by the logit, p (1 - p)/phi(probit(p)), is at most sqrt(2 pi)/4, its value at p =
         1/2. So mu^2 <= pi r^2/8, and both kinds add up.
     Edge cases:
-        rho = 0 gives nothing away. With a delta it is all this but for that probability.
+        rho = 0 gives nothing away. With a delta it is all this except with that probability.
 
     Example:
         >>> Ranges(0.5).rho().upper

@@ -3,7 +3,7 @@
 Every eps0-private report is, with probability e^-eps0, drawn as if its sender held either of the
 two values that an attacker tells apart: a clone. With C ~ Bin(n - 1, e^-eps0) clones, A ~ Bin(C,
 1/2) of the first kind and one true report, which shows its own kind with probability e^eps0 /
-(e^eps0 + 1), the attacker sees how many of both kinds there are, and nothing else helps.
+(e^eps0 + 1), the attacker sees how many of both kinds there are; nothing else adds information.
 """
 
 import math

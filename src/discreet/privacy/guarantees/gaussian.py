@@ -63,7 +63,7 @@ class GDP(_Normal):
         delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu); composition
         adds the squares of mu exactly.
     Edge cases:
-        mu = 0 gives nothing away at all.
+        mu = 0 reveals nothing at all.
 
     Example:
         >>> round(GDP(1).epsilon(1e-6).upper, 6)
@@ -74,7 +74,7 @@ class GDP(_Normal):
 
     @staticmethod
     def of_square(square: Fraction, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> "GDP":
-        """The guarantee with this mu^2, its root rounded up where it is not rational."""
+        """The guarantee with this mu^2, its root rounded up if it is not rational."""
         return GDP(root_up(square), neighbours=neighbours)
 
 

@@ -273,7 +273,7 @@ def stored_as(kind: str) -> Callable[[Family], Family]:
 
 
 def fill(value: object, **facts: object) -> None:
-    """Set the fields of a frozen value while it is being born; neighbours may come by name."""
+    """Set the fields of a frozen value while it is being born; neighbours may be given by name."""
     for name, fact in facts.items():
         known = Neighbours(fact) if name == "neighbours" else fact
         object.__setattr__(value, name, known)

@@ -23,6 +23,8 @@ _SLACK: Final = Fraction(1, 10)
 _CERTAIN: Final = 700.0
 """Past this epsilon odds mean nothing."""
 
+_TRAIT: Final = "some trait of a person"
+
 _ALMOST_ONE: Final = Fraction(999_999, 1_000_000)
 
 _ALARMS: Final = Fraction(1, 20)
@@ -48,12 +50,12 @@ def read(guarantee: Guarantee, *, odds: Real = Fraction(1, 9), delta: Real | Non
     Example:
         >>> from discreet.privacy.guarantees.pure import Pure
         >>> print(read(Pure(1, neighbours=Neighbours.CHANGE_ONE)))
-        A person whose odds of some trait were 1:9 could at most look like 1:3.3, and at least like
-        1:25. An attacker who accepts 5 % false alarms finds the trait in at most 14 % of cases.
+        If the odds of some trait of a person were 1:9, then after they are at most 1:3.3, and at
+        least 1:25. An attacker with 5 % false alarms detects the trait in at most 14 % of cases.
     """
     prior, slip = positive(odds, "odds"), _delta(guarantee, delta)
     about = guarantee.neighbours
-    fact = "some trait" if about is Neighbours.CHANGE_ONE else "having taken part"
+    fact = _TRAIT if about is Neighbours.CHANGE_ONE else "a person having taken part"
     sentences = [_odds_sentence(guarantee, prior, slip, fact)]
     if about is Neighbours.ADD_REMOVE:
         sentences.append(_trait_sentence(guarantee, prior, slip))
@@ -81,16 +83,16 @@ def _delta(guarantee: Guarantee, delta: Real | None) -> Fraction:
 
 def _odds_sentence(guarantee: Guarantee, prior: Fraction, delta: Fraction, fact: str) -> str:
     epsilon = guarantee.epsilon(delta).upper
-    start = f"A person whose odds of {fact} were {prior.numerator}:{prior.denominator} could"
+    start = f"If the odds of {fact} were {prior.numerator}:{prior.denominator}, then after they"
     if epsilon > _CERTAIN or delta * (1 + 1 / _SLACK) >= 1:
-        return f"{start} look as good as certain: this guarantee does not bound the odds."
+        return f"{start} may be anything: this guarantee does not bound them."
     factor = Interval.of(epsilon).exp()
     if delta == 0:
         high, low = _most(prior, factor), _least(prior, factor)
-        return f"{start} at most look like {high}, and at least like {low}."
+        return f"{start} are at most {high}, and at least {low}."
     worst = _most(prior, factor * (1 + _SLACK))
     rare = _rounded(Interval.of(delta * (1 + 1 / _SLACK)), ROUND_CEILING)
-    return f"{start} at most look like {worst}, but for a chance of {rare}."
+    return f"{start} are at most {worst}, except with probability {rare}."
 
 
 def _trait_sentence(guarantee: Guarantee, prior: Fraction, delta: Fraction) -> str:
@@ -99,14 +101,14 @@ def _trait_sentence(guarantee: Guarantee, prior: Fraction, delta: Fraction) -> s
     epsilon = guarantee.epsilon(delta).upper
     if delta and math.isinf(twice.epsilon(delta).upper) and epsilon < _CERTAIN:
         delta = Fraction((delta * (1 + Interval.of(epsilon).exp())).upper)
-    return _odds_sentence(twice, prior, min(delta, _ALMOST_ONE), "some trait")
+    return _odds_sentence(twice, prior, min(delta, _ALMOST_ONE), _TRAIT)
 
 
 def _attack_sentence(guarantee: Guarantee, fact: str) -> str:
     caught = 1 - Interval.of(guarantee.tradeoff(_ALARMS))
-    found = "the trait" if fact == "some trait" else "the person"
+    found = "the trait" if fact == _TRAIT else "the person"
     return (
-        f"An attacker who accepts {float(100 * _ALARMS):.0f} % false alarms finds {found} "
+        f"An attacker with {float(100 * _ALARMS):.0f} % false alarms detects {found} "
         f"in at most {_rounded(caught * 100, ROUND_CEILING)} % of cases."
     )
 

@@ -13,7 +13,7 @@ class Neighbours(Enum):
     of people is the same in both and counts as public.
 
     Edge cases:
-        Wherever neighbours are asked for, their name does as well; anything else is refused.
+        A name is accepted wherever neighbours are expected; anything else is refused.
 
     Example:
         >>> Neighbours("add-remove")

@@ -102,7 +102,7 @@ class Approximate(Guarantee):
     Guarantee:
         P(S) <= e^epsilon Q(S) + delta for every set S of outcomes, and the same with P, Q swapped.
     Why:
-        The worst such mechanism gives everything away with probability delta and is randomized
+        The worst such mechanism reveals everything with probability delta and is randomized
         response otherwise; the loss is infinite with probability delta.
     Edge cases:
         delta = 0 is pure; delta = 1 promises nothing.

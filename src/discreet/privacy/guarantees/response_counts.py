@@ -1,4 +1,4 @@
-"""How many shuffled yes-or-no reports say yes: exactly what randomized response gives away.
+"""How many shuffled yes-or-no reports say yes: the exact privacy loss of randomized response.
 
 Every report is a lie with probability r = 1/(e^eps0 + 1). Of the others `no` hold 0 and `yes` hold
 1; their reports of 1 are yes + U - W, with U ~ Bin(no, r) lies of the ones and W ~ Bin(yes, r) of
@@ -70,7 +70,7 @@ _EDGES: Final = _shares()
 
 @dataclass(frozen=True)
 class ResponseCounts:
-    """The law of U - W for one crowd and one share of lies, as far as so many deviations."""
+    """The law of U - W for one crowd and one share of lies, up to that many deviations."""
 
     no: int
     yes: int
@@ -160,5 +160,5 @@ class ResponseCounts:
 
 
 def widest_needed(delta: float) -> float:
-    """Deviations after which what is left out is negligible beside delta."""
+    """Deviations after which the tail is negligible against delta."""
     return math.sqrt(-2 * math.log(delta)) + 6 if delta > 1e-300 else 44.0

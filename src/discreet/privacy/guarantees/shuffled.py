@@ -24,8 +24,8 @@ _FINE = 1e-6
 _LEAST = 1e-320
 _WIDEST = 40.0
 _MOST = 10**8
-"""Up to so many people counts are enumerated; a larger crowd is charged as this many where that is
-less than hiding among clones."""
+"""Up to this many people counts are enumerated; a larger crowd is charged as this many where that
+is less than hiding among clones."""
 
 _HUGE = 300
 """Reports that lie less often than e^-300 hide nobody; their laws leave the range of doubles."""
@@ -38,10 +38,10 @@ class Shuffled(Guarantee):
 
     Guarantee:
         `upper` holds for every local randomizer that is epsilon-private by itself. It also holds
-        when the data are shuffled first and the randomizers are applied one after the other,
-        each chosen from the reports before it. `lower` is what the counts of binary randomized
-        responses give away where all others hold the same: the best possible figure for all
-        randomizers lies between. Above 10^8 people `lower` is 0.
+        when the data are shuffled first and the randomizers are applied one after the other, each
+        chosen from the reports before it. `lower` is the loss of the counts of binary randomized
+        responses if all others hold the same value: the best possible figure for all randomizers
+        lies between. Above 10^8 people `lower` is 0.
     Neighbours:
         One person's data is replaced. Adding a person changes the number of reports, which a
         shuffler shows, so there is no add/remove guarantee.
@@ -135,7 +135,7 @@ def _log_moment(n: int, epsilon: Fraction, order: float) -> float:
 
 
 def _spread(delta: float) -> float:
-    """Standard deviations after which the crowd's law is negligible beside delta."""
+    """Standard deviations after which the crowd's law is negligible against delta."""
     return math.sqrt(-2 * math.log(delta)) + 5 if delta > _LEAST else _WIDEST
 
 

@@ -64,11 +64,11 @@ class Subsampled(Guarantee):
         epsilon where there is one and else by Wang, Balle and Kasiviswanathan.
     Neighbours:
         Poisson sampling is about adding or removing one person, sampling without replacement about
-        changing one; the guarantee sampled has to be about the same.
+        changing one; the sampled guarantee must have the same neighbours.
     Why:
         P becomes (1 - q) Q + q P, so that delta'(x) = q delta(log(1 + (e^x - 1)/q)) when the person
-        is removed. Adding her costs no more once, by joint convexity, but it is not the same law:
-        the two directions are composed apart, and the larger is the answer.
+        is removed. Adding the person costs no more once, by joint convexity, but it is not the same
+        law: the two directions are composed separately, and the larger is the answer.
     Edge cases:
         rate = 1 is the mechanism itself. A sample that is shown, or batches of fixed size analysed
         as Poisson, have no such guarantee.

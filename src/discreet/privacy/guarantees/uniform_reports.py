@@ -50,7 +50,7 @@ class UniformReports:
 
     @staticmethod
     def among(others: int, k: int, epsilon0: Interval, sigmas: float) -> "UniformReports":
-        """The groups for a crowd, cut off so many deviations from the mean."""
+        """The groups for a crowd, cut off that many deviations from the mean."""
         local = epsilon0.exp()
         chance, growth = (k / (local + (k - 1))).lower, (local - 1).upper
         drawn = BinomialWindow.around(others, chance, sigmas)

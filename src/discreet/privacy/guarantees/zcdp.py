@@ -26,7 +26,7 @@ class ZCDP(Guarantee):
         1), bounded at the best real order. Gaussian noise with mu^2 = 2 rho is a mechanism of this
         kind, so its delta is a bound from below.
     Edge cases:
-        rho = 0 gives nothing away beyond delta. For groups with delta > 0 see `GroupPrivacy`.
+        rho = 0 reveals nothing beyond delta. For groups with delta > 0 see `GroupPrivacy`.
 
     Example:
         >>> ZCDP(0.5).epsilon(1e-6).upper < 5.5, ZCDP(0.5).group(2).rho().upper

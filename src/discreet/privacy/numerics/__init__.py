@@ -1,1 +1,1 @@
-"""Certified arithmetic that guarantees and accountants stand on."""
+"""Certified arithmetic that guarantees and accountants use."""

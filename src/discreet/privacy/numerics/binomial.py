@@ -112,7 +112,7 @@ class BinomialWindow:
 
     @staticmethod
     def around(n: int, p: float, sigmas: float) -> "BinomialWindow":
-        """All counts within about so many deviations of the mean, for 0 < p < 1."""
+        """All counts within about that many deviations of the mean, for 0 < p < 1."""
         reach = sigmas * math.sqrt(n * p * (1 - p)) + 2 * sigmas
         first, last = max(0, math.floor(n * p - reach)), min(n, math.ceil(n * p + reach))
         logs, error = log_probability(n, np.arange(first, last + 1, dtype=np.float64), p)

@@ -129,7 +129,7 @@ def _climb(height: Callable[[float], float]) -> float:
 def golden_section(
     cost: Callable[[float], float], ends: tuple[float, float], rounds: int
 ) -> tuple[float, float]:
-    """The least cost, about, of a curve that falls and then rises, and where it is."""
+    """The approximate minimum of a curve that falls and then rises, and its place."""
     ratio, (low, high) = (math.sqrt(5) - 1) / 2, ends
     a, b = high - ratio * (high - low), low + ratio * (high - low)
     at_a, at_b = cost(a), cost(b)

@@ -83,9 +83,9 @@ UNIT: Final = 2.0**-53
 """Largest relative error of one rounded double operation, away from underflow."""
 
 ELEMENTARY: Final = 8 * UNIT
-"""Largest error assumed of numpy's and libm's exp, log, sin, cos, tanh and their kin: relative for
-exp, log and tanh, absolute for sin and cos below 2^20. The best libraries keep half a unit in the
-last place; the tests measure this one against MPFR."""
+"""Largest error assumed of numpy's and libm's exp, log, sin, cos, tanh and similar functions:
+relative for exp, log and tanh, absolute for sin and cos below 2^20. The best libraries keep half a
+unit in the last place; the tests measure this one against MPFR."""
 
 _DOWN: Final = gmpy2.context(precision=113, round=gmpy2.RoundDown)
 _UP: Final = gmpy2.context(precision=113, round=gmpy2.RoundUp)

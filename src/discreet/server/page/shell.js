@@ -261,7 +261,7 @@ function frame(me) {
           "p",
           {},
           "Every answer carries noise, which limits what it can tell about any one person. ",
-          "Facts about people at large can be learned, and are meant to be.",
+          "It does not hide facts about people at large, which answers are meant to show.",
         ),
       ),
       h("div", { class: "toasts", role: "status", "aria-live": "polite", id: "toasts" }),

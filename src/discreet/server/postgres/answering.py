@@ -1,4 +1,4 @@
-"""Questions over the wire: through the same service as those over HTTP, and told as rows."""
+"""Questions over the wire: through the same service as those over HTTP, and returned as rows."""
 
 import math
 import tempfile
@@ -82,7 +82,7 @@ class WireQuestion:
     def explain(self, call: ServerCall, settings: SessionSettings) -> list[str]:
         """Cost and expected error; nothing is charged."""
         if self._free(call) is not None:
-            return ["public tables alone: exact, and free"]
+            return ["public tables alone: exact and free"]
         offer = self._offered(call, settings)
         with call.planning(len(self.sql.text)):
             told = repr(call.session.explain(offer))

@@ -2,7 +2,7 @@
 
 Clients ask about the catalogue in SQL. Such a query is translated and run on a DuckDB in memory
 that holds names, types and what was declared of them, and nothing else: no file can be read, no
-setting changed, and only known functions are called, for so many seconds. It never touches the
+setting changed, and only known functions are called, for a limited time. It never touches the
 engine with the data, so it is free.
 """
 
@@ -337,7 +337,7 @@ _OF_NOTHING: Final = frozenset({"format", "json_build_object", "json_agg", "row_
 
 
 def _function(node: exp.Func, settings: Callable[[str], str]) -> Any:
-    """A function that is known and harmless; what it is about the session is told here."""
+    """A function that is known and harmless; what depends on the session is answered here."""
     name = (node.name if isinstance(node, exp.Anonymous) else node.key).lower()
     if name == "current_setting":
         asked = node.expressions[0] if node.expressions else None

@@ -152,7 +152,7 @@ class StatementRunner:
     async def _served(self, kind: str, work: Callable[[], T]) -> T:
         """Work in a thread, within the limits of the caller's name; given up when it is cancelled.
 
-        What was given up goes on in its thread and keeps its place among those of its name.
+        A cancelled computation continues in its thread and keeps its place among those of its name.
         """
         begun, state = time.monotonic(), "00000"
         where: dict[str, str] = {}

@@ -110,7 +110,7 @@ class PostgresListener:
     async def joined(
         self, caller: Caller, connection: PostgresConnection
     ) -> AsyncIterator[tuple[int, int]]:
-        """Serve somebody who was let in; what is told is the key of their requests to cancel."""
+        """Serve somebody who was let in; the reply has the key of their requests to cancel."""
         if self._names[caller.name] >= MOST_OF_NAME or self._names.total() >= MOST:
             raise PostgresError("53300", "too many connections", hint="close some")
         self._waiting.remove(address(connection.peer), connection)

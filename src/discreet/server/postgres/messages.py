@@ -211,7 +211,7 @@ class PostgresError(Exception):
 
 
 def as_reply(error: Exception) -> PostgresError:
-    """Any exception as an error to tell; of one that nobody meant to raise, nothing is told."""
+    """Any exception as an error to tell; an unexpected exception reveals nothing."""
     match error:
         case PostgresError():
             return error

@@ -58,7 +58,7 @@ _REPORTED: Final = {
         *("standard_conforming_strings", "TimeZone"),
     )
 }
-"""What clients are told at the start and at each change, as they spell it."""
+"""What is sent to clients at the start and at each change, in their spelling."""
 
 _MOST: Final = 200
 _STARTUP: Final = {"user", "database", "options", "replication"}
@@ -90,7 +90,7 @@ class SessionSettings:
         return iter(sorted(self._defaults | self._changed))
 
     def set(self, name: str, value: str) -> str | None:
-        """Change a setting; returns its name as clients are told of the change, if they are."""
+        """Change a setting; returns its name for the message to clients, if there is one."""
         key = name.lower()
         if key.startswith("discreet.") and key not in DEFAULTS:
             raise PostgresError(
@@ -121,7 +121,7 @@ class SessionSettings:
         return [_REPORTED[key] for key in changed if key in _REPORTED]
 
     def reported(self) -> dict[str, str]:
-        """The settings that clients are told when they connect."""
+        """The settings that are sent to clients when they connect."""
         return {said: self[key] for key, said in _REPORTED.items()}
 
     @property

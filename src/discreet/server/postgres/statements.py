@@ -29,7 +29,7 @@ LARGEST: Final = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class SqlToken:
-    """A word, a sign or a literal, and where it stands."""
+    """A word, a sign or a literal, and its position."""
 
     kind: str
     text: str
@@ -157,7 +157,7 @@ def is_question(statement: Statement, tables: Collection[str]) -> bool:
 
 
 def _sources(statement: Statement) -> list[list[str]]:
-    """The names that stand after FROM and JOIN, part by part; functions are left out."""
+    """The names after FROM and JOIN, part by part; functions are left out."""
     tokens, found = statement.tokens, []
     for place, token in enumerate(tokens):
         if token.kind == "word" and token.text.lower() in _FROM:

@@ -30,7 +30,7 @@ class Odds(BaseModel):
 class AccountReply(BaseModel):
     """An account; `exact` is its row in the ledger, in whole units.
 
-    Owners and auditors are told the `members` of groups and links.
+    Owners and auditors see the `members` of groups and links.
     """
 
     holder: Holder
@@ -144,7 +144,7 @@ class GrantBody(StrictBody):
 
 
 class GroupBody(MayHaveBudget):
-    """Analysts who are held to a cap together, or, without one, counted together."""
+    """Analysts who share a cap or, without one, are counted together."""
 
     name: Name
     dataset: Name
@@ -172,7 +172,7 @@ class RaiseBody(RaiseLinkBody):
 
 
 class Opened(BaseModel):
-    """An account as it stands."""
+    """The current state of an account."""
 
     model_config = ConfigDict(extra="allow")
 

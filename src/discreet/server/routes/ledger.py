@@ -23,7 +23,7 @@ _LINES = "application/x-ndjson"
 
 
 class EntryReply(BaseModel):
-    """One entry of the chain, and what it says in words: a sentence, and rounded facts."""
+    """One entry of the chain, and a sentence about it: a sentence, and rounded facts."""
 
     sequence: int
     previous: str

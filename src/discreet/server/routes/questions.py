@@ -154,7 +154,7 @@ class ReleaseReply(AnswerReply):
 
 
 class OrderReply(AnswerReply):
-    """A release that is no table: what it says is for its kind of order to describe."""
+    """A release that is not a table: what it says is for its kind of order to describe."""
 
     kind: str
     release: dict[str, Any]
@@ -288,7 +288,7 @@ def workbook(body: WorkbookBody, call: Asker) -> JSONResponse:
 
 @router.get("/queries/{charge}", responses=TELLS, response_class=Response)
 def look(charge: Charge, call: Asker) -> Response:
-    """Look whether an answer is there; whoever asks finishes what a stopped worker left."""
+    """Look whether an answer is there; the next request finishes what a stopped worker left."""
     session, filed = call.session, call.charged(charge, "question")
     with call.reading(filed.size):
         release = session.resume(charge, schedule=call.schedule)
@@ -299,7 +299,7 @@ def look(charge: Charge, call: Asker) -> Response:
 
 @router.post("/remeasure", responses=TELLS, response_class=Response)
 def remeasure(question: QuestionBody, call: Asker) -> Response:
-    """Ask again for a further price, and merge with what the caller was told before.
+    """Ask again for a further price, and merge with the caller's earlier answer.
 
     After 202, wait for the answer under Location and send the same again: it is charged once.
     """
@@ -315,8 +315,8 @@ def remeasure(question: QuestionBody, call: Asker) -> Response:
 def cancel(charge: Charge, call: Asker) -> Response:
     """Give up a question that is not measured yet, for ever; the charge stays.
 
-    Whoever asked it first may, for themselves: it goes on where others asked it since. Owners may
-    for all.
+    The analyst who asked it first may, for themselves: it continues if others have asked it since.
+    Owners may for all.
     """
     filed, caller = call.charged(charge, "question"), call.caller
     if caller.role != "owner" and filed.order.analyst != caller.name:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.sql.reader.constant_tables import is_listed
-from discreet.sql.reader.joins import Constants, Public
 from discreet.sql.reader.refusals import said
 from discreet.sql.reader.select_list import Item
+from discreet.sql.reader.sources import Constants, Public
 from discreet.sql.reader.syntax import (
     AGGREGATES,
     NamedRelation,

@@ -27,8 +27,9 @@ from discreet.plan.expressions import (
 from discreet.plan.kinds import Kind
 from discreet.plan.possible_keys import FROM, UP_TO
 from discreet.sql.reader.constant_tables import NOT_LISTED, put
-from discreet.sql.reader.joins import KEEP, Constants, RowJoin, RowSource, join_kind
+from discreet.sql.reader.joins import KEEP, RowJoin, join_kind
 from discreet.sql.reader.refusals import said
+from discreet.sql.reader.sources import Constants, RowSource
 from discreet.sql.reader.syntax import NamedRelation, Node, Syntax
 
 MOST_UNITED = 64

@@ -18,10 +18,10 @@ from discreet.plan.expressions import Cast, Column, Expression, Literal, mapped
 from discreet.plan.functions import common_kind
 from discreet.plan.kinds import Kind, Type
 from discreet.sql.reader.expressions import ExpressionReader, column_among
-from discreet.sql.reader.joins import Constants
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.refusals import said
 from discreet.sql.reader.select_list import Item, name_items, read_in_turn, read_items
+from discreet.sql.reader.sources import Constants
 from discreet.sql.reader.syntax import NamedRelation, Node, Syntax, Visible, fresh
 
 MOST_LISTED = 1024

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 from sqlglot import exp
 
@@ -15,15 +14,10 @@ from discreet.plan.row_counts import spread as spread_rows
 from discreet.plan.schema import PublicTable, Schema
 from discreet.sql.reader.aggregates import NeedsOneRowEach
 from discreet.sql.reader.beside_rows import count_beside, keep_public_rows
-from discreet.sql.reader.constant_joins import join_constants
-from discreet.sql.reader.constant_tables import (
-    ConstantReader,
-    select_listed,
-    stack_listed,
-)
-from discreet.sql.reader.joins import Constants, Public, RowSource, is_loose, join, renamed
-from discreet.sql.reader.laterals import RELEASED, Applied, apply, is_applied
-from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal, said
+from discreet.sql.reader.constant_tables import ConstantReader, select_listed
+from discreet.sql.reader.join_order import Waiting, join_all
+from discreet.sql.reader.laterals import RELEASED, Applied, is_applied
+from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, Refusal, said
 from discreet.sql.reader.released_select import (
     Released,
     ReleasedSelect,
@@ -31,12 +25,20 @@ from discreet.sql.reader.released_select import (
     pivot_statement,
     pivoted_select,
     side_by_side,
-    stack_answers,
 )
-from discreet.sql.reader.released_tables import NO_FROM, program_of
+from discreet.sql.reader.released_tables import NO_FROM
 from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.select_list import Answer, SelectOver, is_simple
-from discreet.sql.reader.set_operations import combine
+from discreet.sql.reader.set_operations import read_sets
+from discreet.sql.reader.sources import (
+    Constants,
+    Public,
+    Rows,
+    RowSource,
+    Source,
+    known_as,
+    renamed,
+)
 from discreet.sql.reader.syntax import (
     PERSON,
     NamedRelation,
@@ -45,15 +47,10 @@ from discreet.sql.reader.syntax import (
     Visible,
     Word,
     has_aggregate,
-    names_one,
     nearest,
     quoted,
     scan_columns,
-    where_parts,
 )
-
-Rows: TypeAlias = NamedRelation | Answer | Constants
-Found: TypeAlias = Rows | Public
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,7 @@ class RelationReader:
             case exp.Subquery():
                 return inner.read(self.syntax.part(node, "this"), whole=whole)
             case exp.Union() | exp.Except() | exp.Intersect():
-                return inner.combined(node)
+                return read_sets(inner, node)
             case exp.Pivot():
                 return inner.instead(node, pivot_statement(self.syntax, node), whole=whole)
             case exp.Table():
@@ -103,11 +100,11 @@ class RelationReader:
             listed = None if whole else select_listed(self.syntax, node, source)
             if listed is not None:
                 return listed
-            source = self._as_answer(source, node)
+            source = self.as_answer(source, node)
         if isinstance(source, Answer) and is_simple(node, source):
             return SelectOver(self.syntax, node, source).read()
         if isinstance(source, Answer):
-            source = side_by_side(self._impersonal(source, node), 1, set())
+            source = side_by_side(self.impersonal(source, node), 1, set())
         assert not isinstance(source, Public)  # noqa: S101 - narrowing: released rows by now
         if isinstance(source, NamedRelation):
             return self._select_rows(node, source, where, whole=whole)
@@ -147,41 +144,13 @@ class RelationReader:
     def subquery(self, node: Node) -> Rows:
         """A subquery inside an expression."""
         found = self.read(node)
-        return found if isinstance(found, NamedRelation) else self._as_answer(found, node)
+        return found if isinstance(found, NamedRelation) else self.as_answer(found, node)
 
-    def _impersonal(self, answer: Answer, node: Node) -> Answer:
+    def impersonal(self, answer: Answer, node: Node) -> Answer:
         """Refuse to compute with groups that are one person's each."""
         if answer.personal:
             raise self.syntax.refuse(node, _PERSONAL)
         return answer
-
-    def combined(self, node: Node) -> Rows:
-        """UNION, INTERSECT or EXCEPT of rows, UNION of answers: columns by position."""
-        distinct = self.syntax.part(node, "distinct")
-        left, right = (self.read(self.syntax.part(node, part)) for part in ("this", "expression"))
-        every = distinct is False and isinstance(node, exp.Union)
-        if every and isinstance(left, Constants) and isinstance(right, Constants):
-            return stack_listed(self.syntax, node, left, right)
-        left, right = (
-            self._as_answer(one, node) if isinstance(one, Constants) else one
-            for one in (left, right)
-        )
-        if isinstance(left, Answer) and isinstance(right, Answer) and isinstance(node, exp.Union):
-            sides = [program_of(self._impersonal(one, node)) for one in (left, right)]
-            return stack_answers(self.syntax, node, *sides, distinct=distinct is not False)
-        if isinstance(left, Answer) and isinstance(right, Answer):
-            raise self.syntax.refuse(node, _SETS_OF_ANSWERS)
-        if isinstance(left, Answer) or isinstance(right, Answer):
-            raise self.syntax.refuse(node, _UNION_OF_ANSWERS)
-        if len(left.columns) != len(right.columns):
-            raise self.syntax.refuse(node, _UNEQUAL)
-        if distinct is False and not isinstance(node, exp.Union):
-            raise self.syntax.refuse(node, _ALL)
-        kind = type(node) if distinct is not False else None
-        try:
-            return self.syntax.build(node, combine, left, right, kind)
-        except LookupError:
-            raise self.syntax.refuse(node, SET_OPERATION) from None
 
     def rows(self, node: Node, otherwise: Refusal) -> NamedRelation:
         """A subquery that has to give rows."""
@@ -220,7 +189,7 @@ class RelationReader:
 
     def _from(
         self, node: Node, *, released: bool = True
-    ) -> tuple[Found | Released | None, list[Node] | None]:
+    ) -> tuple[Source | Released | None, list[Node] | None]:
         """The rows of FROM, and what is left of WHERE where conditions of it have joined tables.
 
         Public tables and answers without private rows beside them are `released` rows. None where
@@ -233,103 +202,45 @@ class RelationReader:
             return None, None
         first = self.source(self.syntax.part(clause, "this"), 1)
         joins = self.syntax.parts(node, "joins")
-        names, rest = [first.columns[0].source], list[Found | Applied]()
+        names, rest = [first.columns[0].source], list[Source | Applied]()
         for number, one in enumerate(joins, start=2):
             rest.append(self._next_source(self.syntax.part(one, "this"), number))
             names.append(self._new_name(names, rest[-1].columns[0].source, one))
         if not any(isinstance(one, NamedRelation) for one in (first, *rest)) and released:
             return self._released(node, first, list(zip(rest, joins, strict=True))), None
-        waiting = list[tuple[RowSource | Applied, Node]]()
+        waiting = list[Waiting]()
         for right, one in zip(rest, joins, strict=True):
             if isinstance(first, Answer) or isinstance(right, Answer):
                 raise self.syntax.refuse(one, _joined_answer(first, right))
             waiting.append((right, one))
         assert not isinstance(first, Answer)  # noqa: S101 - narrowing: it stands alone above
-        return self._rows(node, first, waiting, names)
-
-    def _rows(
-        self,
-        node: Node,
-        source: RowSource,
-        waiting: list[tuple[RowSource | Applied, Node]],
-        names: list[str],
-    ) -> tuple[RowSource, list[Node] | None]:
-        """Private rows, joined with each other and with public tables."""
-        joins = [one for right, one in waiting if isinstance(right, NamedRelation | Public)]
-        where = where_parts(self.syntax, node) if any(map(is_loose, joins)) else None
-        if where is not None and any(one.text("side") in {"RIGHT", "FULL"} for one in joins):
-            raise self.syntax.refuse(node, _COMMA_OUTER)
-        while waiting:
-            right, one = waiting.pop(self._next(source, waiting, where))
-            if isinstance(right, Applied):
-                source = apply(self, source, one, right.columns[0].source)
-                continue
-            used = self._joining(source, right, where or []) if is_loose(one) else []
-            listed = isinstance(source, Constants) or isinstance(right, Constants)
-            source = (join_constants if listed else join)(self.syntax, source, right, one, used)
-            where = where if where is None else [c for c in where if c not in used]
-        if not isinstance(source, NamedRelation):
-            return source, where
-        place = {name: at for at, name in enumerate(["(using)", *names])}
-        ordered = sorted(source.columns, key=lambda column: place[column.source])
-        return replace(source, columns=tuple(ordered)), where
+        return join_all(self, node, first, waiting, names)
 
     def _released(
-        self, node: Node, first: Found, rest: list[tuple[Found | Applied, Node]]
+        self, node: Node, first: Source, rest: list[tuple[Source | Applied, Node]]
     ) -> Answer | Constants | Released:
         """Answers and public tables in FROM; one answer alone stays what it is."""
         if isinstance(first, Answer | Constants) and not rest:
             return first
         taken: set[str] = set()
-        found = side_by_side(self._as_answer(first, node), 1, taken)
+        found = side_by_side(self.as_answer(first, node), 1, taken)
         for number, (right, one) in enumerate(rest, start=2):
-            beside = side_by_side(self._as_answer(right, one), number, taken)
+            beside = side_by_side(self.as_answer(right, one), number, taken)
             found = join_answers(self.syntax, found, beside, one)
         return found
 
-    def _as_answer(self, found: Found | Applied, node: Node) -> Answer:
+    def as_answer(self, found: Source | Applied, node: Node) -> Answer:
         """Released rows; public and written rows are about nobody, and for nothing."""
         if isinstance(found, Applied):
             raise self.syntax.refuse(node, RELEASED)
         if isinstance(found, Answer):
-            return self._impersonal(found, node)
+            return self.impersonal(found, node)
         if isinstance(found, Constants):
             names = tuple(one.column for one in found.columns)
             return Answer(Program((), ConstantRows(names, found.rows)), found.columns)
         assert isinstance(found, Public)  # noqa: S101 - narrowing: see `_from`
         program = Program((), PublicRows(found.table))
         return Answer(program, found.columns)
-
-    def _next(
-        self,
-        source: RowSource,
-        waiting: list[tuple[RowSource | Applied, Node]],
-        where: list[Node] | None,
-    ) -> int:
-        """The first table that can be joined now; those of inner joins may come in any order."""
-        for at, (right, one) in enumerate(waiting):
-            if isinstance(right, Applied):  # which looks at all that stand before it
-                return 0
-            private = isinstance(source, NamedRelation) or isinstance(right, NamedRelation)
-            met = not is_loose(one) or isinstance(source, Constants) or isinstance(right, Constants)
-            if private and (met or self._joining(source, right, where or [])):
-                return at
-            if one.text("side") or one.text("kind") in {"SEMI", "ANTI"}:
-                return 0
-        return 0
-
-    def _joining(self, left: RowSource, right: RowSource, where: list[Node]) -> list[Node]:
-        """The conditions that name columns of both tables, and of no other."""
-        found = []
-        for condition in where:
-            columns = list(condition.find_all(exp.Column))
-            sides = [[names_one(self.syntax, c, s.columns) for s in (left, right)] for c in columns]
-            nested = condition.find(exp.Query, exp.Window) is not None
-            if nested or not all(map(any, sides)):
-                continue
-            if any(one and not other for one, other in sides) and any(o for _, o in sides):
-                found.append(condition)
-        return found
 
     def _new_name(self, names: list[str], name: str, node: Node) -> str:
         """A name that no source before has."""
@@ -343,7 +254,7 @@ class RelationReader:
         )
         raise self.syntax.refuse(node, what)
 
-    def _next_source(self, node: Node, number: int) -> Found | Applied:
+    def _next_source(self, node: Node, number: int) -> Source | Applied:
         """A source of FROM after the first, which may look at those before it."""
         if not is_applied(node):
             return self.source(node, number)
@@ -351,10 +262,10 @@ class RelationReader:
         name = alias.name if alias is not None and alias.name else f"(lateral {number})"
         return Applied((Visible("", "", name),))
 
-    def source(self, node: Node, number: int) -> Found:
+    def source(self, node: Node, number: int) -> Source:
         """A table, a name from WITH, or a subquery, under its alias; PIVOT comes after that."""
         alias, words = self.alias(node)
-        found: Found
+        found: Source
         match node:
             case exp.Values() | exp.Unnest() | exp.Table(this=exp.GenerateSeries()):
                 name = alias.text if alias else f"(rows {number})"
@@ -363,26 +274,26 @@ class RelationReader:
                 own = () if node.args.get("db") is not None else self.named
                 found = self._table(self._table_word(node), alias, own)
             case exp.Subquery():
-                found = _known_as(self.read(node), alias.text if alias else f"(subquery {number})")
+                found = known_as(self.read(node), alias.text if alias else f"(subquery {number})")
             case _:
                 raise self.syntax.refuse(node, NODES.get(type(node).__name__, NODES["Values"]))
         found = renamed(self.syntax, found, words) if words else found
         return self._pivoted(node, found, number) if node.args.get("pivots") else found
 
-    def _pivoted(self, node: Node, found: Found, number: int) -> Rows:
+    def _pivoted(self, node: Node, found: Source, number: int) -> Rows:
         """PIVOT of a source of rows: a grouped SELECT from it, under the alias after it."""
         pivots = self.syntax.parts(node, "pivots")
         if len(pivots) > 1 or isinstance(found, Public):
             raise self.syntax.refuse_clause(node, "pivots")
         if isinstance(found, Answer):
-            self._impersonal(found, node)
+            self.impersonal(found, node)
         names = [c.name for c in found.columns]
         select, used = pivoted_select(self.syntax, pivots[0], _PIVOTED, names)
         inner = replace(self, named=(*self.named, (_PIVOTED, found)))
         answer = inner.read(select)
         self.syntax.read_as(used, select)
         alias, words = self.alias(pivots[0])
-        answer = _known_as(answer, alias.text if alias else f"(pivot {number})")
+        answer = known_as(answer, alias.text if alias else f"(pivot {number})")
         return renamed(self.syntax, answer, words)
 
     def alias(self, node: Node) -> tuple[Word | None, list[Word]]:
@@ -406,10 +317,10 @@ class RelationReader:
             raise self.syntax.refuse(node, NODES["Values"])
         return self.syntax.word(name)
 
-    def _table(self, word: Word, alias: Word | None, own: tuple[tuple[str, Rows], ...]) -> Found:
+    def _table(self, word: Word, alias: Word | None, own: tuple[tuple[str, Rows], ...]) -> Source:
         for name, known in reversed(own):
             if word.names(name):
-                return _known_as(known, alias.text if alias else name)
+                return known_as(known, alias.text if alias else name)
         found = [table for name, table in self.schema.tables.items() if word.names(name)]
         if len(found) != 1:
             raise self._unknown(word, bool(found))
@@ -447,7 +358,7 @@ class RelationReader:
             alias, words = self.alias(part)
             if alias is None:
                 raise self.syntax.refuse(part, Refusal("syntax", "WITH without a name"))
-            found = _known_as(reading.read(self.syntax.part(part, "this")), alias.text)
+            found = known_as(reading.read(self.syntax.part(part, "this")), alias.text)
             if alias.text.lower() in own:
                 raise self.syntax.refuse(part, _WITH_TWICE)
             own.append(alias.text.lower())
@@ -456,7 +367,7 @@ class RelationReader:
         return reading
 
 
-def _joined_answer(*sides: Found | Applied) -> Refusal:
+def _joined_answer(*sides: Source | Applied) -> Refusal:
     """Why private rows do not stand beside an answer."""
     public = all(isinstance(one.query, Program) for one in sides if isinstance(one, Answer))
     return _PUBLIC_COMPUTED if public else _ANSWER_JOINED
@@ -478,12 +389,6 @@ def _is_constant(node: Node) -> bool:
     return node.args.get("from_") is None and not asked
 
 
-def _known_as(found: Rows, name: str) -> Rows:
-    """The same under the name of one source."""
-    columns = tuple(replace(c, source=name, hidden=False) for c in found.columns)
-    return replace(found, columns=columns)
-
-
 _SCHEMES = {"dbo", "main", "public"}
 """What stands before a table where a database has no other schema."""
 
@@ -496,24 +401,9 @@ _UNION_OUTPUT = Refusal(
     ROW_OUTPUT.why,
     "put it in FROM and aggregate over it, as in SELECT COUNT(*) FROM (... UNION ALL ...)",
 )
-_UNION_OF_ANSWERS = said("""set_operation: an answer and private rows are put together with UNION
-    an answer belongs to nobody, and rows are somebody's
-    aggregate on both sides, as in SELECT COUNT(*) FROM a UNION ALL SELECT COUNT(*) FROM b""")
-_SETS_OF_ANSWERS = said("""set_operation: INTERSECT or EXCEPT of answers
-    rows with noisy numbers are hardly ever equal
-    compare the keys: WHERE key IN (SELECT key FROM ... GROUP BY key), or NOT IN""")
-_ALL = said("""set_operation: INTERSECT ALL or EXCEPT ALL
-    rows are kept or left out whole, and not by how often they stand
-    leave ALL out""")
-_COMMA_OUTER = said("""join: a comma in FROM beside a RIGHT or FULL join
-    engines join what is on the right of the comma first
-    write JOIN ... ON for every table""")
 _PUBLIC_LIST = said("""subquery: IN over a public table that is grouped, ordered or cut
     only its rows and a condition on them are looked at
     write IN (SELECT column FROM table WHERE ...)""")
-_UNEQUAL = said("""set_operation: UNION, INTERSECT or EXCEPT of different numbers of columns
-    columns are matched by position
-    select as many values on both sides""")
 PUBLIC_ONLY = said("""public_only: the question is about public tables alone
     it belongs to nobody: there is nothing to price, to measure or to explain
     ask that by itself with sql() or discreet query, which is free, or join it to a private \

@@ -9,7 +9,6 @@ row meets one.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
 
 from sqlglot import exp
 
@@ -26,44 +25,22 @@ from discreet.plan.expressions import (
     parts_of,
 )
 from discreet.plan.kinds import Kind, Type
-from discreet.plan.schema import PublicTable
 from discreet.plan.typing import infer
 from discreet.sql.reader.expressions import ExpressionReader, column_among
 from discreet.sql.reader.refusals import Refusal, said
-from discreet.sql.reader.select_list import Answer, Lift
+from discreet.sql.reader.select_list import Lift
+from discreet.sql.reader.sources import Public, RowSource, types_of
 from discreet.sql.reader.syntax import (
     PERSON,
     NamedRelation,
     Node,
     Syntax,
     Visible,
-    Word,
     bare,
-    check_name,
     conjuncts,
     fresh,
     resolve,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Public:
-    """A public table in FROM, which has no rows of its own to answer about."""
-
-    table: PublicTable
-    columns: tuple[Visible, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Constants:
-    """Rows that the question writes out: values of one kind in each column."""
-
-    columns: tuple[Visible, ...]
-    rows: tuple[tuple[Expression, ...], ...]
-    types: tuple[Type, ...]
-
-
-RowSource: TypeAlias = NamedRelation | Public | Constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +78,6 @@ def join(
     return _in_order(joined, left)
 
 
-S = TypeVar("S", bound=NamedRelation | Answer | Public | Constants)
-
-
-def renamed(syntax: Syntax, found: S, words: Sequence[Word]) -> S:
-    """The first columns under new names: FROM visits AS v(who, age)."""
-    if len(words) > len(found.columns):
-        raise syntax.refuse(words[-1].node, _TOO_MANY_NAMES)
-    columns: list[Visible] = list(found.columns)
-    for at, word in enumerate(words):
-        columns[at] = replace(columns[at], name=check_name(syntax, word.text, word.node))
-    return replace(found, columns=tuple(columns))
-
-
 def _in_order(joined: NamedRelation, left: RowSource) -> NamedRelation:
     """The columns of the left side of the text first."""
     first = {column.source for column in left.columns}
@@ -141,12 +105,6 @@ def join_kind(syntax: Syntax, node: Node, *, loose: bool) -> str:
     raise syntax.refuse(node, _SPECIAL)
 
 
-def is_loose(node: Node) -> bool:
-    """Whether tables stand side by side, and WHERE says which rows meet."""
-    bare = not any(node.args.get(part) for part in ("on", "using", "method", "side"))
-    return bare and node.text("kind").upper() in {"", "CROSS"}
-
-
 _NATURAL = said("""join: NATURAL JOIN with ON or USING
     NATURAL says already which columns are equal: those of the same name
     leave out NATURAL, or ON and USING""")
@@ -170,7 +128,7 @@ class RowJoin:
         self.keep = keep
         self.right = _apart(right, set(rel.columns_of(left.relation)))
         self.own = frozenset(rel.columns_of(left.relation))
-        self.types: dict[str, Type] = {**rel.columns_of(left.relation), **_types(self.right)}
+        self.types: dict[str, Type] = {**rel.columns_of(left.relation), **types_of(self.right)}
         self.using: list[tuple[Visible, Visible]] = []
         self.conditions = list(self._conditions(where)) if isinstance(node, exp.Join) else []
 
@@ -183,13 +141,13 @@ class RowJoin:
         theirs = [one for one in rest if self._side(one.expression) == "right"]
         others = [one for one in rest if one not in theirs]
         relation = self._filtered(right.relation, theirs)
-        fields = (self.left.relation, relation, on, self.keep, _all(others))
+        fields = (self.left.relation, relation, on, self.keep, all_of(others))
         return self.above(self._build(rel.join_person, *fields), ())
 
     def full(self) -> NamedRelation:
         """A left join, and below it the rows on the right that meet none on the left."""
         right, on, rest = self._same_people()
-        condition, name = _all(rest), fresh("met", {one.lower() for one in self.types})
+        condition, name = all_of(rest), fresh("met", {one.lower() for one in self.types})
         joined = self._build(
             rel.join_person, self.left.relation, right.relation, on, rel.Keep.ALL, condition
         )
@@ -239,7 +197,7 @@ class RowJoin:
         else:
             right, on, _ = self._same_people()
             there = self._filtered(right.relation, theirs)
-            fields = (self.left.relation, there, on, name, _all(both))
+            fields = (self.left.relation, there, on, name, all_of(both))
             relation = self._build(rel.MatchPerson, *fields)
         no = Literal(value=False, kind=Kind.BOOLEAN)
         mine = [one.expression for one in rest if one not in theirs and one not in both]
@@ -258,11 +216,11 @@ class RowJoin:
         both: Sequence[Condition],
     ) -> rel.Relation:
         if both or not all(isinstance(there, Column) for _, there in pairs):
-            raise self.syntax.refuse(both[0].node if both else self.node, _PUBLIC_MATCH)
+            raise self.syntax.refuse(both[0].node if both else self.node, PUBLIC_MATCH)
         here = (column.column for column in right.columns)
         stored = dict(zip(here, right.table.columns, strict=True))
         lift = Lift(self.syntax, {Column(old): new for old, new in stored.items()}, ())
-        condition = _all([replace(c, expression=lift.lift(c.expression, c.node)) for c in theirs])
+        condition = all_of([replace(c, expression=lift.lift(c.expression, c.node)) for c in theirs])
         on = tuple((a, stored[b.name]) for a, b in pairs if isinstance(b, Column))
         return self._build(rel.MatchPublic, self.left.relation, right.table, on, name, condition)
 
@@ -300,7 +258,7 @@ class RowJoin:
         joined = self._build(
             rel.JoinPublic, self.left.relation, right.table, on, self.keep, columns
         )
-        holds_too = _all(rest) if self.keep is rel.Keep.ALL else None
+        holds_too = all_of(rest) if self.keep is rel.Keep.ALL else None
         if holds_too is None:
             return self.above(joined, rest)
         # A row meets at most one row of the table: where the rest does not hold, it meets none.
@@ -458,13 +416,6 @@ def _apart(right: RowSource, taken: set[str]) -> RowSource:
     return NamedRelation(rel.Project(right.relation, named), columns)
 
 
-def _types(side: RowSource) -> dict[str, Type]:
-    if isinstance(side, NamedRelation):
-        return dict(rel.columns_of(side.relation))
-    stored = side.types if isinstance(side, Constants) else side.table.columns.values()
-    return {c.column: of for c, of in zip(side.columns, stored, strict=True)}
-
-
 def _columns(expression: Expression) -> Iterator[str]:
     if isinstance(expression, Column):
         yield expression.name
@@ -472,44 +423,20 @@ def _columns(expression: Expression) -> Iterator[str]:
         yield from _columns(part)
 
 
-def _all(conditions: Sequence[Condition]) -> Expression | None:
+def all_of(conditions: Sequence[Condition]) -> Expression | None:
+    """Conditions as one; None where there are none."""
     parts = [one.expression for one in conditions]
     return chain(Function.AND, parts) if parts else None
-
-
-def holds(node: Node) -> bool:
-    """Whether a condition keeps rows for which it is true, so that NULL and false are one.
-
-    AND and OR of more that is true are no less true.
-    """
-    above = node.parent
-    while isinstance(above, exp.And | exp.Or | exp.Paren):
-        above = above.parent
-    return isinstance(above, exp.Where)
-
-
-def public_condition(syntax: Syntax, public: Public, where: Sequence[Node]) -> Expression | None:
-    """The conditions on a public table, over its stored columns."""
-
-    def nested(node: Node) -> Expression:
-        raise syntax.refuse(node, _PUBLIC_MATCH)
-
-    meaning = column_among(public.columns, syntax)
-    reader = ExpressionReader(syntax, public.table.columns, meaning, look=nested)
-    return _all([Condition(reader.checked(bare(syntax, node)), node) for node in where])
 
 
 KEEP = {"INNER": rel.Keep.MATCHED, "LEFT": rel.Keep.ALL}
 _CROSS = said("""cross_join: a join without a condition
     every row would meet everybody's rows
     join on the column that names the person, or on the key of a public table""")
-_TOO_MANY_NAMES = Refusal(
-    "syntax", "more names than columns", "each name is for one column", "leave out the last names"
-)
 _SPECIAL = said("""join: a join that is not among those that are answered
     its rows would not be told by the person and a condition
     use JOIN, LEFT, RIGHT, FULL, SEMI or ANTI JOIN""")
-_PUBLIC_MATCH = said("""join: a row is compared with rows of a public table by more than equal \
+PUBLIC_MATCH = said("""join: a row is compared with rows of a public table by more than equal \
     columns
     each row would have to be tested with every row of the table
     compare with = column, and put conditions on the table's own columns; or write its rows out: \

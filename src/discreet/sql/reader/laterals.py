@@ -25,19 +25,11 @@ from discreet.plan.row_counts import or_zero
 from discreet.sql.reader.constant_joins import beside_constants, join_constants
 from discreet.sql.reader.constant_tables import ConstantReader, is_listed
 from discreet.sql.reader.expressions import ExpressionReader
-from discreet.sql.reader.joins import (
-    KEEP,
-    Condition,
-    Constants,
-    RowJoin,
-    RowSource,
-    S,
-    join_kind,
-    renamed,
-)
+from discreet.sql.reader.joins import KEEP, Condition, RowJoin, join_kind
 from discreet.sql.reader.lookups import COUNTS, split
 from discreet.sql.reader.refusals import said
 from discreet.sql.reader.select_list import Item, name_items, read_items
+from discreet.sql.reader.sources import Constants, RowSource, S, known_as, renamed
 from discreet.sql.reader.syntax import (
     AGGREGATES,
     NamedRelation,
@@ -122,8 +114,7 @@ class _Lateral:
         return replace(found, columns=(*self.source.columns, *shown))
 
     def _renamed(self, found: S, words: Sequence[Word]) -> S:
-        known = tuple(replace(c, source=self.name, hidden=False) for c in found.columns)
-        return renamed(self.syntax, replace(found, columns=known), words)
+        return renamed(self.syntax, known_as(found, self.name), words)
 
     def _is_single(self, select: Node) -> bool:
         return any(has_aggregate(one) for one in select.expressions)

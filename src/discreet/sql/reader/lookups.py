@@ -23,8 +23,9 @@ from discreet.plan.kinds import Kind, Type
 from discreet.plan.row_counts import or_zero
 from discreet.sql.reader.constant_joins import equal_to_some, meets_some
 from discreet.sql.reader.expressions import ExpressionReader, column_among
-from discreet.sql.reader.joins import Condition, Constants, Public, RowJoin, holds, public_condition
+from discreet.sql.reader.joins import PUBLIC_MATCH, Condition, RowJoin, all_of
 from discreet.sql.reader.refusals import NODES, said
+from discreet.sql.reader.sources import Constants, Public
 from discreet.sql.reader.syntax import (
     PERSON,
     Identity,
@@ -168,7 +169,7 @@ class Lookups:
         self.rows.build(node, rel.MatchPerson, right, on, name)
         nullable = any(rel.columns_of(right)[b.name].nullable for _, b in on)
         nullable = nullable or any(self.types_of(a).nullable for a, _ in on)
-        if row and nullable and not holds(node):
+        if row and nullable and not _holds(node):
             raise self.syntax.refuse(node, _IN_UNKNOWN)
         return Column(name)
 
@@ -200,7 +201,7 @@ class Lookups:
     ) -> Expression:
         """NULL where it is neither known to be in the list nor known not to be, as in SQL."""
         values = [self.rows.reader("IN").checked(one) for one in operands]
-        condition = public_condition(self.syntax, public, where_parts(self.syntax, select))
+        condition = _public_condition(self.syntax, public, where_parts(self.syntax, select))
         items = self.syntax.parts(select, "expressions")
         named = [one for one in items if isinstance(one, exp.Column)]
         if len(named) != len(items) or len(items) != len(values):
@@ -210,7 +211,7 @@ class Lookups:
         pairs = tuple(zip(values, columns, strict=True))
         self.rows.build(node, rel.MatchPublic, public.table, pairs, name, condition)
         mark: Expression = Column(name)
-        if holds(node):
+        if _holds(node):
             return mark
         if len(pairs) > 1:
             raise self.syntax.refuse(node, _IN_UNKNOWN)
@@ -243,6 +244,28 @@ def is_correlated(query: Node, columns: Sequence[Visible]) -> bool:
     around = {column.source.lower() for column in columns}
     named = {column.table.lower() for column in query.find_all(exp.Column)}
     return bool(named & (around - own))
+
+
+def _holds(node: Node) -> bool:
+    """Whether a condition keeps rows for which it is true, so that NULL and false are one.
+
+    AND and OR of more that is true are no less true.
+    """
+    above = node.parent
+    while isinstance(above, exp.And | exp.Or | exp.Paren):
+        above = above.parent
+    return isinstance(above, exp.Where)
+
+
+def _public_condition(syntax: Syntax, public: Public, where: Sequence[Node]) -> Expression | None:
+    """The conditions on a public table, over its stored columns."""
+
+    def nested(node: Node) -> Expression:
+        raise syntax.refuse(node, PUBLIC_MATCH)
+
+    meaning = column_among(public.columns, syntax)
+    reader = ExpressionReader(syntax, public.table.columns, meaning, look=nested)
+    return all_of([Condition(reader.checked(bare(syntax, node)), node) for node in where])
 
 
 _EXISTS_SHAPE = said("""subquery: EXISTS of more than SELECT, FROM and WHERE

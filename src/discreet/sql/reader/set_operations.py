@@ -1,4 +1,6 @@
-"""UNION, INTERSECT and EXCEPT of rows, which compare the rows of one person with each other."""
+"""UNION, INTERSECT and EXCEPT: of rows, which compare those of one person, and of answers."""
+
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -6,10 +8,48 @@ from discreet.plan import relations as rel
 from discreet.plan.calendar import EPOCH
 from discreet.plan.expressions import Column, Expression, Function, Literal, call
 from discreet.plan.kinds import Kind, Value
-from discreet.sql.reader.syntax import PERSON, NamedRelation, Visible, fresh
+from discreet.sql.reader.constant_tables import stack_listed
+from discreet.sql.reader.refusals import SET_OPERATION, said
+from discreet.sql.reader.released_select import stack_answers
+from discreet.sql.reader.released_tables import program_of
+from discreet.sql.reader.select_list import Answer
+from discreet.sql.reader.sources import Constants, Rows
+from discreet.sql.reader.syntax import PERSON, NamedRelation, Node, Visible, fresh
+
+if TYPE_CHECKING:
+    from discreet.sql.reader.from_clause import RelationReader
 
 
-def combine(
+def read_sets(tables: "RelationReader", node: Node) -> Rows:
+    """UNION, INTERSECT or EXCEPT of rows, UNION of answers: columns by position."""
+    syntax = tables.syntax
+    distinct = syntax.part(node, "distinct")
+    left, right = (tables.read(syntax.part(node, part)) for part in ("this", "expression"))
+    every = distinct is False and isinstance(node, exp.Union)
+    if every and isinstance(left, Constants) and isinstance(right, Constants):
+        return stack_listed(syntax, node, left, right)
+    left, right = (
+        tables.as_answer(one, node) if isinstance(one, Constants) else one for one in (left, right)
+    )
+    if isinstance(left, Answer) and isinstance(right, Answer) and isinstance(node, exp.Union):
+        sides = [program_of(tables.impersonal(one, node)) for one in (left, right)]
+        return stack_answers(syntax, node, *sides, distinct=distinct is not False)
+    if isinstance(left, Answer) and isinstance(right, Answer):
+        raise syntax.refuse(node, _SETS_OF_ANSWERS)
+    if isinstance(left, Answer) or isinstance(right, Answer):
+        raise syntax.refuse(node, _UNION_OF_ANSWERS)
+    if len(left.columns) != len(right.columns):
+        raise syntax.refuse(node, _UNEQUAL)
+    if distinct is False and not isinstance(node, exp.Union):
+        raise syntax.refuse(node, _ALL)
+    kind = type(node) if distinct is not False else None
+    try:
+        return syntax.build(node, _combine, left, right, kind)
+    except LookupError:
+        raise syntax.refuse(node, SET_OPERATION) from None
+
+
+def _combine(
     left: NamedRelation, right: NamedRelation, kind: type[exp.Expr] | None
 ) -> NamedRelation:
     """All rows of both (`kind` is None), or the different ones of either, of both, or of one.
@@ -75,3 +115,17 @@ def _either(left: Visible, right: Visible) -> Visible:
     """A column of both: it identifies whom both sides do."""
     both = left.identities & right.identities
     return Visible(left.name, left.column, "", both, left.absent or right.absent)
+
+
+_UNION_OF_ANSWERS = said("""set_operation: an answer and private rows are put together with UNION
+    an answer belongs to nobody, and rows are somebody's
+    aggregate on both sides, as in SELECT COUNT(*) FROM a UNION ALL SELECT COUNT(*) FROM b""")
+_SETS_OF_ANSWERS = said("""set_operation: INTERSECT or EXCEPT of answers
+    rows with noisy numbers are hardly ever equal
+    compare the keys: WHERE key IN (SELECT key FROM ... GROUP BY key), or NOT IN""")
+_ALL = said("""set_operation: INTERSECT ALL or EXCEPT ALL
+    rows are kept or left out whole, and not by how often they stand
+    leave ALL out""")
+_UNEQUAL = said("""set_operation: UNION, INTERSECT or EXCEPT of different numbers of columns
+    columns are matched by position
+    select as many values on both sides""")

@@ -1,4 +1,4 @@
-"""A query as an engine's SQL: exact integers for each group, nobody weighing more than allowed.
+"""A query as an engine's SQL: exact integers for each group, with bounded weights for every person.
 
 The steps, each one SELECT; the rows of those with a name in brackets are kept by the session:
 

@@ -1,9 +1,9 @@
 """The dialect interface: an engine's SQL for each operation of the plan.
 
 A dialect knows how its engine writes things, and nothing about types or ranges:
-`discreet.sql.writer.render` decides what is needed where. Every text it is given and returns can
-stand inside any other. What is written here is standard SQL; an engine that has another way, or a
-faster one, overrides it. `discreet.engines.check_engine` tells whether a dialect is right.
+`discreet.sql.writer.render` decides what is needed where. Every text that it receives and returns
+can be nested in any other. What is written here is standard SQL; an engine that has another way, or
+a faster one, overrides it. `discreet.engines.check_engine` checks a dialect.
 
 Beside what a dialect writes, statements are made of: SELECT with names, GROUP BY and ORDER BY of
 places, [LEFT] JOIN ... ON and USING, WITH, UNION ALL, CASE, COALESCE, IN, BETWEEN, LEAST and
@@ -46,11 +46,11 @@ class Dialect(ABC):
     # --- names, constants and choices -------------------------------------------------------------
 
     def identifier(self, name: str) -> str:
-        """A name, whatever characters it has."""
+        """A name with any characters."""
         return '"' + name.replace('"', '""') + '"'
 
     def text(self, value: str) -> str:
-        """A text constant, whatever characters it has."""
+        """A text constant with any characters."""
         return "'" + value.replace("'", "''") + "'"
 
     def double(self, value: float) -> str:
@@ -88,7 +88,7 @@ class Dialect(ABC):
         return self.cast(text, Kind.REAL)
 
     def choose(self, branches: Iterable[tuple[str, str]], otherwise: str | None = None) -> str:
-        """CASE: the text beside the first condition that holds; NULL without `otherwise`."""
+        """CASE: the text of the first condition that holds; NULL without `otherwise`."""
         arms = " ".join(f"WHEN {condition} THEN {value}" for condition, value in branches)
         return f"CASE {arms} END" if otherwise is None else f"CASE {arms} ELSE {otherwise} END"
 
@@ -153,7 +153,7 @@ class Dialect(ABC):
     def histogram(self, column: str, limits: Sequence[int], table: str) -> str:
         """Buckets and people: how many values, none NULL, first fit each of some rising limits.
 
-        One bucket more takes the rest; buckets that nobody is in are left out.
+        One bucket more takes the rest; empty buckets are left out.
         """
         fits = [(f"{column} <= {limit}", str(i)) for i, limit in enumerate(limits)]
         bucket = self.choose(fits, str(len(limits)))
@@ -215,7 +215,7 @@ class Dialect(ABC):
     def keyed_hash(self, key: str, values: Sequence[str]) -> str:
         """A hash of encoded values under a key; no two rows that differ are hashed as one.
 
-        Each value stands after its length in bytes and before the next one's separator; NULL is
+        Each value follows its length in bytes and precedes the next one's separator; NULL is
         nothing at all.
         """
         parts = [self.text(key)]
@@ -229,7 +229,7 @@ class Dialect(ABC):
     def real(self, function: Function, *operands: str) -> str:
         """+ - * / of doubles, or SQRT, EXP, LN, LOG10 or LOG2 of one, which fails on none.
 
-        Where the result is no finite double it is NaN, infinite or NULL; results too small for one
+        If the result is not a finite double it is NaN, infinite or NULL; results too small for one
         are 0 or denormal, as in IEEE 754.
         """
         if len(operands) == 1:
@@ -371,8 +371,8 @@ class Dialect(ABC):
     def stored(self, text: str, physical: str, wanted: Kind) -> tuple[str, Kind, bool]:
         """A stored value as one of our kinds: its text, its kind, and whether it may stray.
 
-        Of the kinds that a type of the engine can be read as, the one nearest to `wanted`. Types
-        that are none of ours are refused.
+        Of the kinds that a type of the engine can be read as, the one nearest to `wanted`.
+        Unsupported types are refused.
         """
 
 

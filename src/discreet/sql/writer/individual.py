@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ACCOUNTS, WEIGHTS = "accounts", "weights"
 """Tables of the session: who has which account, and who weighs less than in full.
 
-The second has the columns `of_rows` and `of_person`; whoever takes no part weighs 0.
+The second has the columns `of_rows` and `of_person`; people who do not take part weigh 0.
 """
 
 
@@ -29,14 +29,14 @@ class MeasuredTotals(NamedTuple):
 def render_contributions(compiled: "CompiledQuery", measured: Sequence[MeasuredTotals]) -> str:
     """One row for each person and group: the person, sizes x0_0, x0_1, ..., and rows.
 
-    xi_j is the absolute value of combination j of measurement i before any weight, held to the
+    xi_j is the absolute value of combination j of measurement i before any weight, capped at the
     measurement's sensitivity S.
 
     Guarantee:
         With a weight w of 0 to FULL, the least of w * x and S is that of w times the exact value
         and S: holding a value of at least S to S takes nothing off.
     Edge cases:
-        Whoever adds nothing has 0. No value overflows, whatever is stored: S is below 2^61.
+        A person who adds nothing has 0. No value overflows on any data: S is below 2^61.
     """
     sizes = [
         f"{_size(compiled, one, row)} AS x{i}_{j}"
@@ -59,7 +59,7 @@ def _size(compiled: "CompiledQuery", one: MeasuredTotals, row: tuple[int, ...]) 
 
 
 def with_accounts(rows: str, columns: Sequence[str], dialect: "Dialect") -> str:
-    """Columns of a SELECT beside the account of each row's person, NULL where there is none yet."""
+    """Columns of a SELECT with the account of each row's person, NULL if there is none yet."""
     return f"SELECT {', '.join([*columns, 'a.account'])} FROM {_with_accounts(rows, dialect)}"
 
 

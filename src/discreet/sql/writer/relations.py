@@ -124,7 +124,7 @@ def _meet(join: rel.JoinPerson | rel.MatchPerson, dialect: Dialect) -> str:
 def _sides(
     join: rel.JoinPerson | rel.MatchPerson, sources: Sequence[str], dialect: Dialect, salt: str
 ) -> list[str]:
-    """The sources of both sides, with so many rows a person as may meet."""
+    """The sources of both sides, with as many rows per person as may be joined."""
     sides = zip(sources, (join.left, join.right), rel.join_caps(join), strict=True)
     return [
         source if cap is None else _capped(source, relation, cap, dialect, salt)
@@ -133,7 +133,7 @@ def _sides(
 
 
 def _match_public(match: rel.MatchPublic, source: str, dialect: Dialect) -> str:
-    """A left join with the different values there, of which a row meets at most one."""
+    """A left join with the different values there, of which a row matches at most one."""
     scope, name = rel.columns_of(match.input), dialect.identifier
     there = list(dict.fromkeys(column for _, column in match.on))
     listed = ["1 AS hit", *(f"{name(column)} AS c{i}" for i, column in enumerate(there))]
@@ -187,8 +187,8 @@ def _match_person(
 def _capped(source: str, relation: rel.Relation, most: int, dialect: Dialect, salt: str) -> str:
     """At most `count` rows a person; only the rows of people with more are ordered.
 
-    Why: rows that are equal can stand for one another, so that the rows which are kept depend on
-    the person's rows and the secret, and on nothing else.
+    Why: equal rows are interchangeable, so the kept rows depend only on the person's rows and the
+    secret.
     """
     person = dialect.identifier(PERSON)
     kinds = {dialect.identifier(name): of.kind for name, of in rel.columns_of(relation).items()}
@@ -224,12 +224,12 @@ def first_rows(
     salt: str,
     others: Sequence[str] = (),
 ) -> str:
-    """The `count` rows of each person with the least keyed hash, whatever their order.
+    """The `count` rows of each person with the least keyed hash, in any order.
 
     `kinds` are those of the columns besides the person, by their names as the engine writes them.
-    `others` are columns that come along. The hash covers the person and the row and is keyed by a
-    secret, so that nobody can place their rows. Grouping keeps either of 0 and -0: they are hashed
-    alike.
+    `others` are columns that are kept. The hash covers the person and the row and is keyed by a
+    secret, so nobody can choose which rows are kept. Grouping keeps either of 0 and -0: they are
+    hashed alike.
     """
     # A name is the same in all rows of a person, who may have a very long one.
     name = dialect.substring(dialect.cast(person, Kind.TEXT), 1, LONGEST_TEXT)

@@ -53,7 +53,7 @@ class Renderer:
     prefix: str
 
     def visit(self, expression: ex.Expression, depth: int) -> SqlText:
-        """The text of an expression that stands so deep inside another."""
+        """The text of an expression at this depth inside another."""
         check_depth(depth)
         parts = [self.visit(part, depth + 1) for part in parts_of(expression)]
         outcome = deduce(expression, [part.type for part in parts], self.columns)
@@ -164,7 +164,7 @@ class Renderer:
         return SqlText(sql, outcome.type, strays)
 
     def _is_in(self, part: SqlText, values: tuple[ex.Literal, ...]) -> str:
-        """INTEGER literals that are no doubles equal no REAL, nor do fractions any INTEGER."""
+        """INTEGER literals that are not doubles equal no REAL, and fractions equal no INTEGER."""
         kind = part.kind
         if kind is Kind.DATE and any(value.kind is Kind.TIMESTAMP for value in values):
             kind = Kind.TIMESTAMP
@@ -199,7 +199,7 @@ def cast_text(
 
 
 def _rounds(of: Type) -> bool:
-    """Whether a number can be as large as the first whole number that is no double."""
+    """Whether a number can be as large as the first whole number that is not a double."""
     return max(map(abs, ends(reach(of)))) >= _EXACT_DOUBLES
 
 

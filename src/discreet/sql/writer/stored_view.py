@@ -29,11 +29,11 @@ def render_view(
 
     Why: the person, and the keys on the path to them, are compared as they are read, in one kind;
     left to themselves engines would compare 64-bit names as doubles, where many are one, and fail
-    on the text of a number that is none. They are read by kind alone: held to bounds, many people
-    would become one.
+    on the text of a number that is none. They are read by kind alone: clamping would merge many
+    people into one.
 
     Edge cases: of a text the first `longest_stored` code points are read; rows without an owner, or
-    with one that is none of the declared kind, belong to nobody and are left out.
+    with one that is not of the declared kind, belong to nobody and are left out.
     """
     values = render_values(table, physical, dialect)
     columns = [f"{text} AS {dialect.identifier(name)}" for name, text in values.items()]
@@ -64,7 +64,7 @@ def _in_period(
 
 
 PERIOD_ENDS = ":"
-"""What stands between a period and a person."""
+"""The separator of a period and a person."""
 
 
 def written_name(name: str, kind: Kind, dialect: Dialect) -> str:
@@ -89,7 +89,7 @@ def render_repeated(
 
 
 def read_name(table: Table | PublicTable, column: str, physical: Physical, dialect: Dialect) -> str:
-    """A column that names somebody, or a row on the way to them: a value of its kind, or NULL."""
+    """A column that names a person, or a row on the key path: a value of its kind, or NULL."""
     of = Type(table.columns[column].kind)
     text = render_scan_column(column, physical[table.name][column], of, dialect)
     # 0 and -0 are one person, who has one name, the same on every engine.
@@ -141,7 +141,7 @@ def render_scan_column(name: str, physical: str, of: Type, dialect: Dialect) -> 
     Guarantee: every value has the declared kind and lies in the declared range, and no stored value
     makes it fail; so what is inferred from the type holds for any data.
 
-    Edge cases: NaN, infinity, dates outside the calendar and values that are none of the declared
+    Edge cases: NaN, infinity, dates outside the calendar and values that are not of the declared
     kind are NULL; values outside the range become its nearest end; NULL, where the type has none,
     becomes the value of the range that is nearest to 0 (the empty text, 1970).
 

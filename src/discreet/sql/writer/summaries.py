@@ -141,7 +141,7 @@ class _Writer:
         return f" OVER (PARTITION BY {', '.join(self.partition)}{ordered})"
 
     def _quantile(self, value: str, level: Fraction) -> str:
-        """The value at place 1 + level (n - 1), or as much of both next to it as it is near them.
+        """The value at position 1 + level (n - 1), interpolated between both neighbours.
 
         Places p of n are whole numbers, and so is all that is compared: with level a / b the lower
         one has b (p - 1) <= a (n - 1) < b p, and the upper one is the next where these differ.
@@ -181,7 +181,7 @@ class _Writer:
         return dialect.only_if(f"COUNT({off}) >= {fewest}", held)
 
     def _first(self, one: PersonAggregate, text: str, of: Type) -> str:
-        """The value of the row that comes first among those that count."""
+        """The value of the first row among those that count."""
         counts = "TRUE" if one.where is None else self.text(one.where)
         (late,) = self._add(self.dialect.choose([(counts, "0")], "1"))
         order = ", ".join([late, *map(self._ordered, one.by), f"{text} NULLS LAST"])

@@ -130,7 +130,7 @@ def test_picked_rows_have_wider_intervals(engine):
     few = ask("SELECT * FROM (" + SHARES + ") t ORDER BY n DESC LIMIT 1", engine)
     assert few.table.column("city").to_pylist() == ["Haifa"]
     assert few.half_widths["n"][0].as_py() > 1.05 * every.half_widths["n"][1].as_py()
-    assert any("picked" in remark for remark in few.facts.remarks)
+    assert any("decide which rows are shown" in remark for remark in few.facts.remarks)
 
 
 def test_too_many_groups_have_no_simulated_interval(monkeypatch, engine):
@@ -254,7 +254,8 @@ def test_times_computed_from_released_times_say_how_far_they_are_off_in_words():
 
     assert {*release.half_widths} <= {"k"}
     for name, true in (("top", dt.datetime(2024, 1, 21)), ("low", dt.datetime(2024, 1, 1))):  # noqa: DTZ001
-        off = re.fullmatch(r"it is off by (.+) hours at most, 95 times in 100", release.how[name])
+        said = r"it is off by (.+) hours at most, with 95 % confidence"
+        off = re.fullmatch(said, release.how[name])
         assert off is not None, release.how
         assert 0 < float(off[1]) < 48
         moved = abs(release.table.column(name)[0].as_py() - true)
@@ -264,7 +265,7 @@ def test_times_computed_from_released_times_say_how_far_they_are_off_in_words():
 def test_groups_without_rows_are_told_where_groups_are_averaged():
     about = schema()
     grouped = "(SELECT city, street = 'x' AS s, COUNT(*) AS n FROM visits GROUP BY 1, 2) g"
-    told = "All 9 groups of city and s count, also those without rows; NULL is among them"
+    told = "All 9 groups of city and s count, also empty ones; NULL is one of them"
     assert told in left_out(read(f"SELECT AVG(n) FROM {grouped}", about))
     whole = left_out(read(f"SELECT SUM(n), MAX(n) FROM {grouped}", about))
     assert not any("without rows" in one for one in whole)

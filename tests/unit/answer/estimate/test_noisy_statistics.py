@@ -227,7 +227,7 @@ def test_people_who_count_once_are_told_to_be_cut_off_nowhere():
     told = explain(query, DuckDBEngine.dialect, Price(1, 1e-6))
 
     assert told.parts[0].clipped == 0
-    assert "each person counts once: nobody is cut off" in repr(told)
+    assert "none needed: each person counts once" in repr(told)
 
 
 def test_quantiles_allow_for_what_is_cut_off(monkeypatch):
@@ -268,14 +268,14 @@ def test_an_answer_says_what_its_intervals_are_about():
     release = answer(query, engine, Price(1, 1e-6))
     engine.close()
 
-    assert "and are in any case about at most" in release.notes[0]
-    assert "± is noise and what chosen limits cut off, 95 times in 100" in repr(release)
-    assert "about what the limits cut off" in release.statement()
+    assert "intervals allow for what that cuts off, up to" in release.notes[0]
+    assert "± is a 95 % interval for noise and for what chosen limits cut off" in repr(release)
+    assert "and what the limits cut off" in release.statement()
     stated = engine_of(clinic(people=500))
     noise = answer(read("SELECT COUNT(*) AS n FROM visits", schema()), stated, Price(1, 1e-6))
     stated.close()
-    assert "± is noise alone" in repr(noise)
-    assert "about this noise alone" in noise.statement()
+    assert "± is a 95 % interval for noise alone" in repr(noise)
+    assert "cover this noise alone" in noise.statement()
 
 
 def test_a_limit_that_could_not_be_learnt_is_called_a_guess():
@@ -286,10 +286,12 @@ def test_a_limit_that_could_not_be_learnt_is_called_a_guess():
     release = answer(read("SELECT COUNT(*) AS n FROM visits", FREE), engine, Price(0.01))
     engine.close()
 
-    assert "16 rows (a guess: too little was paid to learn how many people have" in release.notes[0]
+    assert (
+        "16 rows (a guess: epsilon was too small to learn how many people have" in release.notes[0]
+    )
     assert "intervals do not allow for them" in release.notes[0]
-    assert "± is noise alone" in repr(release)
-    assert "about this noise alone" in release.statement()
+    assert "± is a 95 % interval for noise alone" in repr(release)
+    assert "cover this noise alone" in release.statement()
 
 
 def test_an_answer_that_was_stored_before_intervals_allowed_for_limits_says_noise_alone():
@@ -297,8 +299,8 @@ def test_an_answer_that_was_stored_before_intervals_allowed_for_limits_says_nois
     engine = engine_of(clinic(people=5000), FREE)
     release = answer(read("SELECT COUNT(*) AS n FROM visits", FREE), engine, Price(1, 1e-6))
     engine.close()
-    old = replace(release, notes=("Laplace noise; one person weighs at most 9 rows", "merged"))
+    old = replace(release, notes=("Laplace noise; one person counts for at most 9 rows", "merged"))
 
     assert any(cost.what == "people by rows" for cost in old.costs)
-    assert "± is noise alone" in repr(old)
-    assert "9 rows; whoever has more counts for less. Merged." in " ".join(old.statement().split())
+    assert "± is a 95 % interval for noise alone" in repr(old)
+    assert "9 rows; whoever has more is weighted down. Merged." in " ".join(old.statement().split())

@@ -186,7 +186,7 @@ def test_chosen_limits_are_told_with_examples_and_their_price():
     assert counts[1] == pytest.approx(10 * counts[0])
     assert explanation.half_width("n") is None
     assert "limits     not stated" in repr(explanation)
-    assert "rows and groups of one person are limited to what noisy" in repr(explanation)
+    assert "limits on the rows and groups of one person are chosen" in repr(explanation)
 
 
 @pytest.mark.parametrize(("law", "paid"), [(NoiseKind.LAPLACE, 0.25), (NoiseKind.GAUSSIAN, 0.5)])
@@ -197,7 +197,7 @@ def test_whoever_pays_for_a_second_histogram_weighs_as_much_less_as_is_told(law,
     bounds = plan.bounds(2**16, 1)
     less = 1 - bounds.far_rows / bounds.rows
     assert float(plan.second) == pytest.approx(paid, rel=0.01)
-    assert f"{paid:.0%} of what their rows cost otherwise: they weigh {less:.0%} less" in shown
+    assert f"{paid:.0%} of what their rows would cost; they weigh {less:.0%} less" in shown
 
 
 def test_without_a_delta_there_is_laplace_noise_alone():
@@ -213,7 +213,7 @@ def test_groups_that_are_public_are_counted_and_others_are_found_for_a_delta():
     assert part.groups is None
     assert part.finding.delta == Fraction(1, 2_000_000)
     assert 10 < part.finding.people < 1000
-    assert "groups     not public: found for epsilon 0.25 and delta 5e-07" in repr(hidden)
+    assert "groups     not public: found with epsilon 0.25 and delta 5e-07" in repr(hidden)
     with pytest.raises(InputError, match="delta is 0"):
         explain(asked(QUESTIONS[2]), DuckDBDialect(), Price(1))
 
@@ -222,11 +222,11 @@ def test_everything_an_analyst_has_to_know_is_in_the_text():
     text = repr(explain(asked(ASKED, Limits(2, 3)), DuckDBDialect(), PRICE))
     for part in (
         "epsilon 1, delta 1e-06",
-        "one person with all of their rows, as visits.patient_id tells people apart",
+        "one person, with all of their rows (identified by visits.patient_id)",
         "visits.age to 0 .. 120",
         "at most 2 groups with 3 rows in each",
         "ranks",
-        "95 times in 100",
+        "95 % interval",
         "in a group of 1,000 rows",
         "SQL that will run",
     ):
@@ -235,8 +235,8 @@ def test_everything_an_analyst_has_to_know_is_in_the_text():
 
 def test_extremes_are_some_rows_from_the_end():
     text = repr(explain(asked(QUESTIONS[4]), DuckDBDialect(), PRICE))
-    assert "top is a value some rows from the end" in text
-    assert "each row counts by itself" in text
+    assert "top aims a few rows from the end" in text
+    assert "none: each row is protected by itself" in text
 
 
 PER_PERSON = (
@@ -251,14 +251,14 @@ def test_how_many_people_are_clipped_is_told_where_public_facts_tell_it():
         explain(asked(QUESTIONS[4]), DuckDBDialect(), PRICE),
     )
     assert one_each.parts[0].clipped == by_row.parts[0].clipped == 0
-    assert "nobody has more: a subquery leaves each person one row" in repr(one_each)
-    assert "each row counts by itself: none is cut off" in repr(by_row)
+    assert "nobody has more: a subquery leaves one row per person" in repr(one_each)
+    assert "none: each row is protected by itself" in repr(by_row)
     stated = explain(asked(ASKED, Limits(2, 3)), DuckDBDialect(), PRICE)
     assert stated.parts[0].clipped is None
-    assert "how many have is not public" in repr(stated)
+    assert "how many have more is not public" in repr(stated)
     offer = stated.parts[0].hints[-1]
     assert "for epsilon 0.1 to within 30" in offer
-    question = offer.split("is told by ")[1].split(", for epsilon")[0]
+    question = offer.split(", ask ")[1].split(", for epsilon")[0]
     assert explain(asked(question), DuckDBDialect(), Price(Fraction(1, 10))).half_width(
         "n"
     ) == pytest.approx(30, abs=1)
@@ -273,7 +273,7 @@ def test_how_many_people_are_clipped_is_told_where_an_earlier_answer_told_it(eng
     again = recall(explanation, [earlier])
     assert again.parts[0].clipped == part.beyond
     assert again.parts[0].clipped_error == part.clipped["rows"].error
-    assert f"an earlier answer told that {told} rows" in repr(again)
+    assert f"according to an earlier answer {told} rows" in repr(again)
     assert recall(explanation, []) == explanation
 
 
@@ -366,7 +366,9 @@ def test_planning_takes_little_time(text):
 
 def test_an_explanation_says_that_joins_leave_rows_out():
     text = "SELECT COUNT(*) FROM visits a JOIN visits b ON a.patient_id = b.patient_id"
-    assert "more than 256 rows" in repr(explain(read(text, CLINIC), DuckDBDialect(), Price(1)))
+    assert "At most 256 rows of a person" in repr(
+        explain(read(text, CLINIC), DuckDBDialect(), Price(1))
+    )
     assert "join" not in repr(
         explain(read("SELECT COUNT(*) FROM visits", CLINIC), DuckDBDialect(), Price(1))
     )

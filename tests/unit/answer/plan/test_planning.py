@@ -179,7 +179,7 @@ def test_limits_that_are_bought_are_held_to_the_groups_too():
     release = answer(read(text, about), engine, Price(0.02, 1e-6))
     engine.close()
 
-    assert release.notes[0].endswith("one person weighs at most 1 group")
+    assert release.notes[0].endswith("one person counts for at most 1 group")
     assert [cost.what for cost in release.costs] == ["People"]
 
 

@@ -88,7 +88,7 @@ def test_categories_are_bars_with_a_named_noise_interval(tmp_path):
     assert marks(chart.to_dict()) == ["bar", "rule", "bar"]  # the median has no interval
     chart.save(str(tmp_path / "c.svg"))
     drawn = (tmp_path / "c.svg").read_text()
-    for text in (NOISE, "city 2", "middle (no noise interval)", "Sampling error is not in"):
+    for text in (NOISE, "city 2", "middle (no noise interval)", "Sampling error is not included"):
         assert text in drawn
 
 

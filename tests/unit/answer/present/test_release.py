@@ -53,7 +53,11 @@ def released(engine):
     ("rows", "far", "said"),
     [
         (8, 32, "at most 8 rows, or 4 if they have more than 32"),
-        (512, 12, "at most 256 rows, with noise for 512: people beyond 12 were looked at twice"),
+        (
+            512,
+            12,
+            "at most 256 rows, with noise for 512: people beyond 12 were counted a second time",
+        ),
         (512, 300, "at most 300 rows, or 256 if they have more than 300"),
     ],
 )
@@ -252,8 +256,8 @@ def test_other_arrow_streams_and_other_versions_are_refused(released):
 def test_the_text_shows_numbers_with_half_widths_and_the_price(released):
     text = repr(released)
     assert (
-        "± is noise and what chosen limits cut off, 95 times in 100; sampling error is not in it"
-        in text
+        "± is a 95 % interval for noise and for what chosen limits cut off; it does not include"
+        " sampling error" in text
     )
     assert "epsilon 1, delta 1e-06" in text
     assert "visits.patient_id" in text
@@ -309,7 +313,7 @@ def test_the_page_is_well_formed_and_stands_alone(released):
     assert not parser.open
     assert "http" not in page
     assert "<script" not in page
-    assert "sampling error is not in it" in page
+    assert "it does not include sampling error" in page
 
 
 def test_wide_characters_keep_columns_straight():
@@ -330,28 +334,28 @@ def test_the_statement_names_the_unit_the_odds_the_clamps_and_the_noise(released
     text = " ".join(released.statement().split())
     assert "visits.patient_id" in text
     assert "epsilon = 1 and delta = 1e-06" in text
-    assert "odds of having taken part were 1:9" in text
+    assert "odds of a person having taken part were 1:9" in text
     assert "visits.age to 0 .. 120; visits.cost to 0 .. 1000" in text
     assert "visits.day" not in text  # not read
-    assert "youngest is a value some rows from the end" in text
+    assert "youngest aims a few rows from the end" in text
     assert "not confidence intervals for a wider population" in text
-    assert "Other releases about the same data come on top" in text
+    assert "Other releases about the same data add to" in text
 
 
 def test_the_statement_of_row_protection_says_what_it_does_not_protect(engine):
     query = read("SELECT SUM(load) AS total FROM events", CLINIC)
     release = dataclasses.replace(answer(query, engine, Price(1)), facts=facts_of(query))
     text = " ".join(release.statement().split())
-    assert "one row of events, and nobody's other rows" in text
-    assert "Somebody with several rows is protected for any one of them, not for all" in text
+    assert "one row of events, not all rows of a person" in text
+    assert "A person with several rows is protected for any one of them, not for all" in text
 
 
 def test_the_statement_speaks_of_the_neighbours_that_hold():
     added, changed = (
         " ".join(made({"n": [1]}, neighbours=about).statement().split()) for about in Neighbours
     )
-    assert "adding or removing that one" in added
-    assert "replacing that one by any other" in changed
+    assert "adding or removing one" in added
+    assert "replacing one by any other" in changed
 
 
 def test_facts_follow_columns_through_joins_and_subqueries():
@@ -369,5 +373,5 @@ def test_facts_follow_columns_through_joins_and_subqueries():
 
 def test_facts_name_the_way_to_the_person():
     facts = facts_of(read("SELECT COUNT(*) AS n FROM tests", CLINIC))
-    assert "tests.patient by way of patients.id" in facts.unit
+    assert "tests.patient through patients.id" in facts.unit
     assert not facts.clamped

@@ -245,7 +245,7 @@ def test_sums_and_means_take_bounds_from_the_profile_of_the_same_analyst(curator
     answer = curator.sql(question, epsilon=4, analyst="bob")
     true = float(np.mean((np.arange(MANY) % 997) * 1.5))
     assert abs(answer.to_arrow()["m"][0].as_py() - true) < true / 10
-    assert any(f"pay is held between {told['pay'].low}" in note for note in answer.notes)
+    assert any(f"pay is clamped to {told['pay'].low}" in note for note in answer.notes)
     assert not any("age" in note for note in answer.notes)
     begun = curator.table("people", analyst="bob").where(dp.col("year") > 1900)
     built = begun.agg(m=dp.mean("pay")).release(epsilon=4)

@@ -181,7 +181,7 @@ def test_impossible_rows_and_conditions_go_through_the_curator(curator):
 def test_rows_are_protected_by_themselves_where_the_table_says_so():
     with add_people(dp.Curator.in_memory(), unit=dp.EachRow()) as curator:
         made = curator.synthesize("people", epsilon=4, columns=["city", "member"])
-        assert "What is protected is one row" in made.statement()
+        assert "They protect one row" in made.statement()
         assert abs(made.synthesis.rows - 400) < 40
 
 

@@ -80,7 +80,7 @@ def test_an_explanation_tells_the_error_of_every_strategy_for_nothing(curator):
     told = curator.explain_order("workload", SPEC)
     assert set(told.facts["errors"]) >= {"independent", "identity", "matrix mechanism"}
     assert spent(curator) == 0
-    assert "one person weighs at most 1 row" in told.text
+    assert "one person counts for at most 1 row" in told.text
 
 
 def test_a_stored_order_is_measured_by_the_strategy_that_was_chosen(curator):

@@ -361,7 +361,7 @@ def test_without_the_key_of_the_accounts_nothing_is_answered(tmp_path):
     with add(dp.Curator(tmp_path / "a"), CROWD) as curator:
         number(curator, COUNT)
     (tmp_path / "a" / "people.key").write_text("0" * 64)
-    with dp.Curator(tmp_path / "a") as again, pytest.raises(LedgerError, match="another one"):
+    with dp.Curator(tmp_path / "a") as again, pytest.raises(LedgerError, match="another secret"):
         number(again, BY_CITY)
 
 

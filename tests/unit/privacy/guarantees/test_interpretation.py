@@ -28,7 +28,7 @@ def named_odds(text):
 
 def test_one_to_nine_looks_at_most_like_one_to_three_point_three():
     text = read(Pure(1, neighbours=CHANGE))
-    assert "odds of some trait were 1:9 could at most look like 1:3.3," in text
+    assert "odds of some trait of a person were 1:9, then after they are at most 1:3.3," in text
 
 
 @pytest.mark.parametrize("epsilon", [0, 0.01, 0.3, 1, 2.5, 7, 30])
@@ -47,15 +47,15 @@ def test_no_leak_changes_no_odds():
 
 def test_a_trait_is_two_steps_from_another_under_add_remove():
     text = read(Pure(1))
-    assert "odds of having taken part were 1:9 could at most look like 1:3.3" in text
-    assert "odds of some trait were 1:9 could at most look like 1:1.2" in text
+    assert "odds of a person having taken part were 1:9, then after they are at most 1:3.3" in text
+    assert "odds of some trait of a person were 1:9, then after they are at most 1:1.2" in text
 
 
 def test_delta_is_read_as_a_chance_that_covers_it():
     text = read(Approximate(1, 1e-6, neighbours=CHANGE))
-    assert "1:3, but for a chance of 1.2e-5" in text  # 9/(1.1 e) = 3.01, 11e-6 rounded up
-    assert "but for a chance of" in read(GDP(1))
-    assert "but for a chance of" in read(Approximate(1, 1e-6))
+    assert "1:3, except with probability 1.2e-5" in text  # 9/(1.1 e) = 3.01, 11e-6 rounded up
+    assert "except with probability" in read(GDP(1))
+    assert "except with probability" in read(Approximate(1, 1e-6))
 
 
 def test_a_named_delta_is_used():
@@ -63,8 +63,8 @@ def test_a_named_delta_is_used():
 
 
 def test_where_nothing_is_promised_nothing_is_claimed():
-    assert "as good as certain" in read(Approximate(3, 0.9))
-    assert "as good as certain" in read(Pure(1000, neighbours=CHANGE))
+    assert "does not bound them" in read(Approximate(3, 0.9))
+    assert "does not bound them" in read(Pure(1000, neighbours=CHANGE))
 
 
 def test_the_attacker_sentence_never_understates():
@@ -143,5 +143,5 @@ def test_a_region_needs_two_points(points):
 
 def test_a_chance_of_one_or_more_is_no_bound_and_is_told_so():
     told = read(Approximate(12, Fraction(1, 10**6)), delta=Fraction(1, 10**6))
-    assert "does not bound the odds" in told.split("some trait", 1)[1]
+    assert "does not bound them" in told.split("some trait", 1)[1]
     assert "chance of 1.8" not in told

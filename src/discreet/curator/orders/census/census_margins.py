@@ -144,7 +144,7 @@ class Margin:
         )
 
     def leaves(self, counts: Sequence[int]) -> Iterator[Integers]:
-        """The margins of so many leaves, then of so many more, and so on."""
+        """The margins of the leaves, a block at a time."""
         cells = math.prod(self.theirs.sizes.values())
         with pq.ParquetFile(self.files[-1]) as file:
             batches = file.iter_batches(columns=[COUNT])

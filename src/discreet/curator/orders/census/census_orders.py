@@ -224,7 +224,7 @@ class CensusOrder(DraftedOrder):
         return Measurement(strategy, bounds, part, self.neighbours, whole=by_row)
 
     def check_spent(self) -> None:
-        """Refuse to draw noise that gives away more than was charged."""
+        """Refuse to draw noise that costs more than was charged."""
         laws = [self.measurement(level) for level in range(len(self.facts.shares))]
         gaussian = self.noise_kind is NoiseKind.GAUSSIAN
         measure, times = (MU_SQUARED, 2) if gaussian else (EPSILON, 1)
@@ -235,7 +235,7 @@ class CensusOrder(DraftedOrder):
         ):
             raise InvariantBroken(
                 "what would be drawn is not what was charged",
-                why="it gives away more than the plan says, and nothing was drawn",
+                why="it spends more privacy than planned, and nothing was drawn",
                 fix="report this as a fault",
             )
 
@@ -287,7 +287,7 @@ class CensusOrder(DraftedOrder):
         return OrderExplanation(self.price, self.neighbours, text, facts)
 
     def notes(self) -> tuple[str, ...]:
-        """Contribution bounds and public totals, in words."""
+        """A description of contribution bounds and public totals."""
         found = [bound_words(None if self.facts.table.is_by_row else self.facts.max_rows)]
         apart = disagreements(self.facts) if self.version > 1 else []
         if apart:

@@ -69,7 +69,7 @@ class PartStore:
         return self._folder / f"{number:06}-{digest}.part"
 
     def _left_behind(self, number: int) -> str | None:
-        """The digest of a whole file of this part that is no step yet."""
+        """The digest of a whole file of this part that is not a step yet."""
         for path in sorted(self._folder.glob(f"{number:06}-*.part")):
             digest = path.stem.partition("-")[2]
             if hashlib.sha256(path.read_bytes()).hexdigest() == digest:

@@ -2,8 +2,8 @@
 
     charge ──> parts (noisy counts; a file and a step of the charge each) ──> consistent tables
 
-Everything after the parts is a function of them: a crash is gone on from where it struck, with the
-same numbers, under the same charge.
+Everything after the parts is a function of them: after a crash it continues where it stopped, with
+the same numbers, under the same charge.
 """
 
 import os
@@ -439,5 +439,5 @@ def _own_words() -> Iterator[None]:
         raise EngineError(
             "the data of a release could not be read",
             why="the engine ran out of time, memory or disk, or came upon something unforeseen",
-            fix="run it again: it goes on where it stopped, under the same charge",
+            fix="run it again: it continues where it stopped, under the same charge",
         ) from None

@@ -33,13 +33,13 @@ class PartNoise:
     Guarantee:
         A part is a function of `key`, its number and its exact weights. So it has one value in a
         run, however often a task is tried again, runs beside a copy of itself (speculative
-        execution), or is computed again after a lost block: not even the temporary files of the
-        run hold two draws for one exact count. Noise of different parts is independent to whoever
+        execution), or is computed again after a lost block: not even the temporary files of the run
+        hold two draws for one exact count. Noise of different parts is independent for anybody who
         does not know `key` (`discreet.noise.bits.keyed`).
     Why:
         The key is drawn anew for each run, and a run stores each part at most once: as a step of
-        the charge, before anything reads it. A run that is broken off is gone on with under
-        another key, by the parts that are not stored; what it made of those was never given out.
+        the charge, before anything reads it. An interrupted run continues under another key, with
+        the parts that are not stored; what it made of those was never given out.
     Edge cases:
         A part without rows comes as a row of weight 0: it has noise too. The key travels to the
         workers inside the task, as the exact weights do between them, and is forgotten with the

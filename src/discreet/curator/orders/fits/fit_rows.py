@@ -26,8 +26,8 @@ _LISTED: Final = 64
 class NumberColumns:
     """Columns of a table d as doubles: numbers as they are, listed values by their place.
 
-    A column is a name and the list that its values are told by, or None. What is NULL, or not in
-    the list, is NULL.
+    A column is a name and the list that encodes its values, or None. What is NULL, or not in the
+    list, is NULL.
     """
 
     table: Table
@@ -118,7 +118,7 @@ def select_rows(table: Table, spec: Mapping[str, Any], dialect: Dialect) -> str:
 
 
 def values_of(of: Type) -> list[Any] | None:
-    """Listed values but for NULL; None where a column is no list, or has numbers for its own."""
+    """Listed values except NULL; None if a column has no list, or its values are numbers."""
     if of.keys is None or of.kind is Kind.BOOLEAN:
         return None
     return [one for one in of.keys if one is not None]

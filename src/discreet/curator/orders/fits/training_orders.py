@@ -66,7 +66,7 @@ _TAIL: Final = Fraction(1, 100)
 
 @dataclass(frozen=True, slots=True)
 class TrainingRelease(BaseRelease):
-    """The cost of a training run; the model stays with whoever trains it."""
+    """The cost of a training run; the model stays with its owner."""
 
     spec: Mapping[str, Any]
     price: Price
@@ -117,8 +117,7 @@ class TrainingOrder(DraftedOrder):
         One person more or less with all their rows. Changing one is not offered: a sample hides
         that somebody is there, and not who.
     Edge cases:
-        `run` tells runs with the same words apart; a run that was begun is gone on with, never
-        begun again.
+        `run` tells runs with the same words apart; a started run is continued, never started again.
     """
 
     table: Table
@@ -246,7 +245,7 @@ class TrainingOrder(DraftedOrder):
     ) -> tuple[NDArray[np.float32], NDArray[Any] | None, list[Any] | None]:
         """Features, the target, and whose each row is: private.
 
-        Numbers are clamped to their bounds, listed values are told by their place; what is NULL or
+        Numbers are clamped to their bounds, listed values are encoded by position; what is NULL or
         not listed is the least value. A label that is not listed is the first one.
         """
         names = [*self.spec["features"], *([self.spec["target"]] if self.spec["target"] else [])]
@@ -304,7 +303,7 @@ class TrainingRun:
     Guarantee:
         A run takes no more steps than were charged, over all crashes, processes and copies of its
         folder: the ledger has every step before it is taken, a few at a time (a 64th of the run, or
-        `every`). Whoever goes on, goes on after those: what was recorded and not taken is lost.
+        `every`). A resumed run continues after those: what was recorded and not taken is lost.
     Edge cases:
         A folder that is gone is refused once steps were recorded; so are runs with banded noise
         that lost a step.
@@ -334,7 +333,7 @@ class TrainingRun:
             raise EngineError(
                 "the data of a training run could not be read",
                 why="the engine ran out of time, memory or disk",
-                fix="run it again: it goes on under the same charge",
+                fix="run it again: it continues under the same charge",
             ) from None
         return trainer.fit(x, y, groups=people)
 

@@ -77,8 +77,8 @@ class StreamOrder(DraftedOrder):
     """A standing question with its price, which pays for all periods.
 
     Guarantee:
-        All numbers that are ever told for it, whatever parts come, and however they depend on the
-        answers so far, are one release of `counter`: mu-Gaussian differential privacy for a person
+        All numbers that are ever released for it, whatever parts arrive and however they depend on
+        earlier answers, are one release of `counter`: mu-Gaussian differential privacy for a person
         who counts in at most `max_periods` periods, with `max_rows` rows in each.
     """
 
@@ -130,7 +130,7 @@ class StreamOrder(DraftedOrder):
         )
 
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
-        """The order at a price; refused where there is no delta, or nothing can be appended."""
+        """The order at a price; refused if there is no delta, or nothing can be appended."""
         if at.dialect is not DefaultEngine.dialect:
             raise QueryRefused(
                 "a standing question about a table on a server",
@@ -246,7 +246,7 @@ class StreamOrder(DraftedOrder):
         for name, off in columns.items():
             text += (
                 f"\nrunning totals{f' {name}' if more else ''}: ± {off['running_total']:,} at the "
-                f"last {every}, 95 times in 100; what one {every} adds: ± {off['one_period']:,}"
+                f"last {every} (95 %); what one {every} adds: ± {off['one_period']:,}"
                 "\none release of the last totals alone, for the same price: ± "
                 f"{off['one_release']:,}\na new question each {every}, for the same price in all: "
                 f"± {off['new_question_each_period']:,}"
@@ -338,7 +338,7 @@ class StreamOrder(DraftedOrder):
                 )
 
     def _is_whole(self, one: Aggregate) -> bool:
-        """Whether an aggregate is told as whole numbers: counts, and sums of integers."""
+        """Whether an aggregate is released as whole numbers: counts, and sums of integers."""
         scope = columns_of(self.query.relation)
         return not one.arguments or (
             one.measure is AggregateFunction.COUNT
@@ -353,7 +353,7 @@ class StreamOrder(DraftedOrder):
     def _bounds_said(self) -> str:
         bounds = self.reading
         return (
-            f"one price for all periods; Gaussian noise; {self._who} weighs at most "
+            f"one price for all periods; Gaussian noise; {self._who} counts for at most "
             f"{counted(bounds.max_rows, 'row')} in each of the first "
             f"{counted(bounds.max_periods, 'period')} in which they have any; rows that arrive "
             "late count in the period in which they arrive"

@@ -1,4 +1,4 @@
-"""Standing questions as they go on: each period is a step of their charge, stored before told.
+"""Running standing questions: each period is a step of their charge, stored before it is returned.
 
     charge (an order, released) -> steps: the noisy numbers of period 1, of period 2, ...
 
@@ -37,7 +37,7 @@ _AT_ONCE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class StandingQuery:
-    """A standing question, in the hands of whoever asked it.
+    """A standing question, for the analyst who asked it.
 
     Example: `curator.watch("SELECT city, COUNT(*) ...", every="day", ...).release().chart()`
     """
@@ -54,11 +54,11 @@ class Streams:
     """Answers standing questions that were charged.
 
     Guarantee:
-        The noise of a period is drawn once: it is told only after the ledger has it as a step of
-        the charge. Whatever is told is a function of what is stored there.
+        The noise of a period is drawn once: it is returned only after the ledger has it as a step
+        of the charge. Every answer is a function of what is stored there.
     Edge cases:
         While another worker answers, what is stored is told. If data cannot be read no period is
-        answered until an owner has looked; a crash stores nothing, and the next to ask goes on.
+        answered until an owner has looked; a crash stores nothing, and the next caller continues.
     """
 
     def __init__(self, ledger: Ledger, data_store: DataStore, service: AnswerService) -> None:
@@ -151,7 +151,7 @@ class Streams:
         """The version of the data on which each complete period is answered.
 
         A part that the ledger has and the folder does not yet ends what can be answered now: its
-        rows would change periods that are told.
+        rows would change released periods.
         """
         name, versions, last = planned.reading.table.name, list[int](), planned.last_days
         here = {part.entry for part in self._data_store.tables.tables[name].parts}

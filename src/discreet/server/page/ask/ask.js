@@ -133,7 +133,7 @@ function page() {
     explained = { free: true, charges: [] };
     stale = false;
     editor.clear();
-    told.note("It is about public tables alone: the answer is exact, about nobody, and free.");
+    told.note("It reads public tables alone: the answer is exact and free.");
     one("#told-summary").textContent = "Exact and free.";
   }
 

@@ -131,7 +131,7 @@ function twoErrors(release) {
       "div",
       { class: "of-noise" },
       h("h3", {}, h("span", { class: "key noise" }), "Noise interval: shown"),
-      h("p", {}, "Noise was added to protect people. 95 times in 100, the number without noise lies within ±."),
+      h("p", {}, "Noise was added to protect people. ± is a 95 % interval for the number without noise."),
     ),
     h(
       "div",

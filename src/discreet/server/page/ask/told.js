@@ -167,7 +167,7 @@ function errors(facts, scales) {
   return h(
     "div",
     { class: "stack-small" },
-    h("h3", {}, "Expected noise, 95 times in 100"),
+    h("h3", {}, "Expected 95 % interval"),
     all.map((one) => {
       const widest = (scales[one.column] ??= 2.5 * one.half_width || 1);
       const half = Math.min(50, (50 * one.half_width) / widest);
@@ -191,7 +191,7 @@ function errors(facts, scales) {
     h(
       "p",
       { class: "small quiet" },
-      sized ? `* in a group of ${number(sized.rows)} rows; smaller groups are less certain. ` : "",
+      sized ? `* in a group of ${number(sized.rows)} rows; larger in smaller groups. ` : "",
       "Noise only: it does not include sampling error.",
     ),
   );
@@ -241,9 +241,9 @@ function small(facts) {
             { class: "small", id: "clamps" },
             clamps.map((text) => h("li", {}, text)),
           )
-        : h("p", { class: "small quiet" }, "Nothing: no column that is read has bounds."),
+        : h("p", { class: "small quiet" }, "Nothing: no column it reads has bounds."),
       clamps.length > 0 &&
-        h("p", { class: "hint" }, "Values outside count as the nearest end, so a mean can be pulled inwards."),
+        h("p", { class: "hint" }, "Values outside are moved to the nearest end, which can bias a mean."),
     ),
     h(
       "div",
@@ -259,13 +259,13 @@ function small(facts) {
 function grouped(part) {
   const limits = part.limits;
   const most = limits?.max_rows
-    ? ` One person weighs at most ${plural(limits.max_groups ?? 1, "group")} with ` +
+    ? ` One person counts for at most ${plural(limits.max_groups ?? 1, "group")} with ` +
       `${plural(limits.max_rows, "row")} in each.`
     : "";
   if (part.finding)
     return (
-      `Groups are not public: those of about ${number(part.finding.people)} people and more ` + `are found.${most}`
+      `Groups are not public: those of about ${number(part.finding.people)} people or more ` + `are shown.${most}`
     );
   if (!part.keys?.length) return `One group of all rows.${most}`;
-  return `${plural(part.groups, "group")}, all public: each is answered, also where nobody is in it.${most}`;
+  return `${plural(part.groups, "group")}, all public: each is answered, also if it is empty.${most}`;
 }

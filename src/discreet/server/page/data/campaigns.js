@@ -54,7 +54,7 @@ function shown({ n, rejected, values, rows }) {
   const off = ({ lower, upper }) => lower !== null && h("span", { class: "pm" }, `± ${number(Math.ceil((upper - lower) / 2))}`);
   return [
     h("p", {}, `${plural(n, "report")}, ${number(refused)} refused.`),
-    table("Estimates", ["Value", "Estimate, 95 times in 100|n"], rows.slice(0, MOST).map((row) => [
+    table("Estimates", ["Value", "Estimate, 95 % interval|n"], rows.slice(0, MOST).map((row) => [
       String(row.value),
       row.estimate === null ? "–" : [number(row.estimate), off(row)],
     ]), { named: true }),

@@ -158,7 +158,7 @@ async function showPreview(draft, place) {
     h("h3", { class: "big" }, "How it would look to analysts"),
     dummyTable(made.rows, `What ${draft.name} could look like: nothing here was read from your data.`),
     h("pre", {}, sql),
-    dummyTable(answer, `Its answer on made-up rows, for epsilon ${number(fraction(epsilon))}; ± is the noise, 95 times in 100.`, widths),
+    dummyTable(answer, `Its answer on made-up rows, for epsilon ${number(fraction(epsilon))}; ± is the noise (95 %).`, widths),
     h("details", {}, h("summary", {}, "What the question would do"), h("pre", { class: "small" }, text)),
     h("h4", {}, "Privacy statement"), h("p", { class: "small", id: "promise" }, made.statement));
 }

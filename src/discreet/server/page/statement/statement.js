@@ -45,8 +45,8 @@ function protectedWords({ name, unit }) {
   if (unit.kind === "EachRow")
     return `each single row of ${name}; a person with several rows is protected for any one of them, not for all together`;
   if (unit.kind === "Path")
-    return `each person with all of their rows in ${name}, found by ${unit.column} and ${unit.table}.${unit.key}`;
-  return `each person with all of their rows in ${name}, as the column ${unit.column} tells people apart`;
+    return `each person, with all of their rows in ${name} (identified by ${unit.column} through ${unit.table}.${unit.key})`;
+  return `each person, with all of their rows in ${name} (identified by the column ${unit.column})`;
 }
 
 async function dataset(name) {
@@ -65,8 +65,8 @@ async function dataset(name) {
     part("Who is protected",
       list(tables.filter((table) => table.unit).map(protectedWords)),
       h("p", {}, "Answers about this dataset are released with differential privacy. That means: " +
-        `${CHANGE[schema.neighbours]} changes the probability of anything that can be seen in all answers ` +
-        "together only within the limits below, whatever else is known or will be.")),
+        `${CHANGE[schema.neighbours]} changes the probability of what all answers together show by no more than ` +
+        "the limits below allow, whatever else an attacker knows.")),
     part("How well",
       Number.isFinite(odds.after_cap) && h("p", {},
         "Suppose that without somebody's data, something that follows from the answers would happen to them with ",
@@ -81,10 +81,10 @@ async function dataset(name) {
       h("p", {}, told.statement)),
     part("What is done to the data",
       bounded.length > 0 && [
-        h("p", {}, "Before anything is added up, values are held to ranges that were stated without looking at the data; values outside count as the nearest end:"),
+        h("p", {}, "Values are first clamped to ranges that were stated without looking at the data:"),
         list(bounded),
       ],
-      h("p", {}, "How much one person can weigh in an answer is limited. Noise is then added to every number that is released; each answer states how much.")),
+      h("p", {}, "Limits bound how much one person contributes to an answer. Noise is then added to every released number; each answer states how much.")),
     part("Who sees what", list([
       "Whoever runs this server, or breaks into it, can read the raw data: the protection begins where answers leave it.",
       "Analysts see answers with noise, never a row.",
@@ -92,7 +92,7 @@ async function dataset(name) {
       "The owner can be made to hand over raw data, by a court for instance: nothing here protects against that.",
     ])),
     part("What is not protected",
-      h("p", {}, "Facts that hold for people at large can be learned, and are meant to be. Somebody who is known to belong to a group shares in what is learned about the group, whether or not they are in the data.")),
+      h("p", {}, "Facts about people at large are not hidden: answers are meant to show them. What is learned about a group applies to its known members, whether or not they are in the data.")),
     h("p", { class: "quiet sign" }, SIGNED),
   ];
 }

@@ -458,7 +458,7 @@ def test_a_part_that_no_disk_takes_is_not_drawn_again(curator, tmp_path, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(census_parts, "write_durably", full)
         for _ in range(3):
-            with pytest.raises(EngineError, match="goes on where it stopped"):
+            with pytest.raises(EngineError, match="continues where it stopped"):
                 curator.release(plan(), tmp_path)
     monkeypatch.setattr(
         census_parts, "write_durably", lambda *two: (offered.append(two[1]), write(*two))

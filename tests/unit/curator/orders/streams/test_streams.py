@@ -641,7 +641,7 @@ def test_a_person_in_a_period_counts_in_each_of_them():
             curator.append("visits", visits([]), through=day(5))
             release = curator.watch(COUNT, **TERMS).release()
             who = "one person" if each == 0 else "one person in one day"
-            assert f"{who} weighs at most 1 row in each" in release.notes[0]
+            assert f"{who} counts for at most 1 row in each" in release.notes[0]
             told = totals(release, "n_added")
             assert [told[t]["Haifa"] for t in range(1, 6)] == [20, *[each] * 4]
 
