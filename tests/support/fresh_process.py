@@ -17,7 +17,7 @@ from functools import cache
 
 HOST = """
 import importlib, json, os, socket, sys
-for name in ("pyarrow.parquet", "duckdb", "psycopg", "discreet.learn", "discreet.curator.curator",
+for name in ("pyarrow.parquet", "duckdb", "psycopg", "discreet.curator.curator",
              "discreet.curator.opening", "discreet.curator.client.remote_backend",
              "discreet.sql.reader.released_select", "discreet.sql.reader.from_clause"):
     importlib.import_module(name)
