@@ -96,6 +96,24 @@ def test_a_messy_file_is_reported_asked_about_and_added(visit, curator, tmp_path
     assert [told[name].kind.value for name in ("age", "day", "cost")] == ["integer", "date", "real"]
 
 
+def test_a_late_reply_about_a_file_undoes_no_later_decision(visit, tmp_path):
+    path = tmp_path / "stays.csv"
+    path.write_text(MESSY, encoding="utf-8")
+    visitor = visit("owner", path="/data")
+    page, held = visitor.page, []
+    choose(visitor, path)
+    page.route("**/report", lambda one: held.append(one), times=1)  # noqa: PLW0108 - marked by playwright
+    with page.expect_request("**/report"):
+        page.get_by_role("button", name="leave them out").click()
+    page.get_by_role("button", name="city holds text").click()
+    city = page.get_by_role("group", name="Question about city")
+    expect(city).to_have_count(0)
+    with page.expect_response("**/report"):
+        held[0].continue_()
+    page.wait_for_timeout(500)
+    expect(page.get_by_role("group", name="Question about")).to_have_count(0)
+
+
 def test_who_is_protected_has_no_default(visit, parquet):
     visitor = visit("owner", path="/data")
     page = visitor.page

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.mechanisms.unknown_keys import delta_each
-from discreet.privacy.numerics.rounding import Interval
+from discreet.privacy.numerics.rounding import Interval, total
 
 HALF_BITS: Final = 62
 UNIT: Final = 1 << 2 * HALF_BITS
@@ -180,13 +180,10 @@ class _Steps:
         """Whether neither of two coins diverges from the other by more than is allowed."""
         one, other = ((Fraction(p, UNIT), Fraction(UNIT - p, UNIT)) for p in (a, b))
         logs = [[Interval.of(p).log() for p in coin] for coin in (one, other)]
+        order, rest = Interval.of(self.order), Interval.of(self.order - 1)
         limit = Interval.of(self.allowed).exp().lo
         return all(
-            sum(
-                ((x * self.order - y * (self.order - 1)).exp() for x, y in zip(p, q, strict=True)),
-                start=Interval.of(0),
-            ).hi
-            <= limit
+            total((x * order - y * rest).exp() for x, y in zip(p, q, strict=True)).hi <= limit
             for p, q in (logs, logs[::-1])
         )
 

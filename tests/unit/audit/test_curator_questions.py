@@ -528,8 +528,9 @@ def test_a_fit_under_change_one_with_noise_for_a_row_that_comes_and_one_that_goe
         )
 
     monkeypatch.setattr(NoisySums, "_mechanism", thin)
-    assert not caught("curator-fits")
-    assert caught("curator-fits-change-one", "declared")
+    gradients = 2
+    assert not caught(QUESTIONS["curator-fits"].parts[gradients])
+    assert caught(QUESTIONS["curator-fits-change-one"].parts[gradients], "declared")
 
 
 def test_a_person_who_is_sampled_out_of_turn_is_caught(monkeypatch):
@@ -709,7 +710,8 @@ def test_sums_of_an_engine_that_are_not_those_of_the_rows_are_caught(monkeypatch
     """Whoever has one row alone moves them no further than the rows do."""
     true = FitTotals._counts
     monkeypatch.setattr(FitTotals, "_counts", lambda *said: true(*said) // 2)
-    assert caught("curator-fits", "an engine has other sums of BinCounts")
+    bins = QUESTIONS["curator-fits"].parts[5]
+    assert caught(bins, "an engine has other sums of BinCounts")
 
 
 def test_a_row_that_is_longer_than_stated_is_caught(monkeypatch):

@@ -1,10 +1,10 @@
 """Real forks: a child asks, or is told at once why it cannot; no charge is lost."""
 
 import os
-import subprocess
-import sys
 
 import pytest
+
+import fresh_process
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -43,13 +43,7 @@ def words(work):
 
 
 def run(script, *arguments):
-    done = subprocess.run(
-        [sys.executable, "-c", BEGIN + script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
+    done = fresh_process.run(BEGIN + script, *arguments, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 

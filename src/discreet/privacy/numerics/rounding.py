@@ -109,7 +109,7 @@ def up(value: mpfr) -> float:
 class Interval:
     """Two MPFR numbers with one real number between them.
 
-    Edge cases: an undefined corner (0 x infinity, infinity - infinity) widens to the whole line;
+    Edge cases: an undefined corner (0 x infinity, infinity - infinity) widens its end to infinity;
     dividing by an interval that holds 0 gives the whole line.
 
     Example:
@@ -167,19 +167,24 @@ class Interval:
 
     def __mul__(self, other: Number) -> "Interval":
         b = Interval.of(other)
-        if self.lo >= 0 and b.lo >= 0:
-            return _span(_DOWN.mul(self.lo, b.lo), _UP.mul(self.hi, b.hi))
-        corners = [(x, y) for x in (self.lo, self.hi) for y in (b.lo, b.hi)]
-        return _widest([_DOWN.mul(x, y) for x, y in corners], [_UP.mul(x, y) for x, y in corners])
+        if b.lo < 0 and (self.lo >= 0 or self.hi <= 0 < b.hi):
+            self, b = b, self  # noqa: PLW0642 - a product has no order
+        if b.lo < 0 < b.hi:  # and so is the other: on both sides of 0
+            low = min(_DOWN.mul(self.lo, b.hi), _DOWN.mul(self.hi, b.lo))
+            return Interval(low, max(_UP.mul(self.lo, b.lo), _UP.mul(self.hi, b.hi)))
+        if b.lo < 0:
+            self, b = -self, -b  # noqa: PLW0642 - two signs cancel
+        low, high = b.lo if self.lo >= 0 else b.hi, b.hi if self.hi >= 0 else b.lo
+        return _span(_DOWN.mul(self.lo, low), _UP.mul(self.hi, high))
 
     def __truediv__(self, other: Number) -> "Interval":
         b = Interval.of(other)
         if b.lo <= 0 <= b.hi:
             return Interval(mpfr("-inf"), mpfr("inf"))
-        if self.lo >= 0 and b.lo > 0:
-            return _span(_DOWN.div(self.lo, b.hi), _UP.div(self.hi, b.lo))
-        corners = [(x, y) for x in (self.lo, self.hi) for y in (b.lo, b.hi)]
-        return _widest([_DOWN.div(x, y) for x, y in corners], [_UP.div(x, y) for x, y in corners])
+        if b.hi < 0:
+            self, b = -self, -b  # noqa: PLW0642 - two signs cancel
+        low, high = b.hi if self.lo >= 0 else b.lo, b.lo if self.hi >= 0 else b.hi
+        return _span(_DOWN.div(self.lo, low), _UP.div(self.hi, high))
 
     def __radd__(self, other: Number) -> "Interval":
         return self + other
@@ -257,12 +262,6 @@ def total(terms: Iterable[Interval]) -> Interval:
 
 def _span(lo: mpfr, hi: mpfr) -> Interval:
     return Interval(mpfr("-inf") if lo != lo else lo, mpfr("inf") if hi != hi else hi)  # noqa: PLR0124 - only NaN differs from itself
-
-
-def _widest(lows: list[mpfr], highs: list[mpfr]) -> Interval:
-    if any(gmpy2.is_nan(x) for x in (*lows, *highs)):
-        return Interval(mpfr("-inf"), mpfr("inf"))
-    return Interval(min(lows), max(highs))
 
 
 def _clipped(function: Callable[[mpfr], mpfr], x: mpfr, pole: int) -> mpfr:

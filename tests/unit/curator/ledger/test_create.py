@@ -5,12 +5,12 @@
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import fresh_process
 import postgres_server
 from discreet.curator.ledger import create, migrations
 from discreet.curator.ledger.accounts import analyst, dataset
@@ -270,7 +270,7 @@ if child == 0:
         os._exit(7 if "another process" in str(refused) else 1)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    fresh_process.run(script).check_returncode()
     with Ledger.open(place) as ledger:
         assert [entry.kind for entry in ledger.entries()].count("noted") == 3
         assert ledger.verify().ok

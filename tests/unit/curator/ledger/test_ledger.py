@@ -3,8 +3,7 @@
 import hashlib
 import io
 import json
-import subprocess
-import sys
+import signal
 import threading
 import time
 from dataclasses import replace
@@ -12,6 +11,7 @@ from fractions import Fraction
 
 import pytest
 
+import fresh_process
 from discreet.curator.ledger.accounts import analyst, dataset, group, link, workbook
 from discreet.curator.ledger.ledger import HeldDraws, Ledger
 from discreet.curator.ledger.orders import Entry, Order, Receipt, State
@@ -527,7 +527,7 @@ for plan in ("count()", "sum()"):
     ledger.charge(order)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
+    assert fresh_process.run(script).returncode == -signal.SIGKILL
     with Ledger.open(place) as ledger, Ledger.open(place) as other:
         assert ledger.charge(ask()).state is State.CHARGED
         assert other.charge(ask()).state is State.PENDING

@@ -1,11 +1,9 @@
 """What is particular to Postgres: the log is on disk before anything is told."""
 
-import subprocess
-import sys
-
 import psycopg
 import pytest
 
+import fresh_process
 import postgres_server
 from discreet.curator.ledger import postgres_store
 from discreet.curator.ledger.accounts import dataset
@@ -141,7 +139,7 @@ assert os.waitpid(child, 0)[1] == 0
 ledger.record("noted", by="parent", facts={{}})
 ledger.close()
 """
-    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, timeout=60)
+    fresh_process.run(script).check_returncode()
     with Ledger.open(address) as ledger:
         assert [entry.kind for entry in ledger.entries()].count("noted") == 4
         assert ledger.verify().ok

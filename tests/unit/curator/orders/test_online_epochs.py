@@ -1,7 +1,5 @@
 """Epochs of online queries: paid once, stored before told, held by one worker at a time."""
 
-import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -12,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
+import fresh_process
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders import online_epochs
 from discreet.errors import BudgetError, InputError, LedgerError, QueryRefused
@@ -217,7 +216,7 @@ def test_a_worker_that_was_killed_is_followed_at_once(folder):
     assert session.ask({{"sex": "male"}}).checked
     os._exit(0)
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+    fresh_process.run(textwrap.dedent(script)).check_returncode()
     with dp.Curator(folder) as curator:
         session = curator.online("people", **SPEC)
         reply = session.ask_all([{"sex": "male"}])

@@ -1,9 +1,6 @@
 """Orders of a kind that the package does not know beforehand go every way that questions go."""
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 
@@ -11,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import discreet as dp
+import fresh_process
 from clinic_curator import COUNT, add_visits, spent
 from discreet.answer.present.release import as_table
 from discreet.cli import main
@@ -160,12 +158,7 @@ dp.Curator(sys.argv[1]).order(NAME, {"table": "visits", "epsilon": "0.5"})
 
 
 def test_what_a_killed_process_measured_is_presented_by_the_next(folder, monkeypatch):
-    died = subprocess.run(
-        [sys.executable, "-c", DIES, str(folder)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        check=False,
-    )
-    assert died.returncode == 9
+    assert fresh_process.run(DIES, folder).returncode == 9
     with dp.Curator(folder) as curator:
         paid = spent(curator)
         assert [one.kind for one in curator.ledger.entries()][-2:] == ["charged", "measured"]

@@ -1,6 +1,8 @@
 """Interval arithmetic encloses, and numpy keeps the accuracy that is assumed of it."""
 
+import itertools
 import math
+import operator
 import random
 from fractions import Fraction
 
@@ -56,6 +58,28 @@ def test_arithmetic_encloses_whatever_the_signs():
             assert Fraction(found.lower) <= truth <= Fraction(found.upper)
             with gmpy2.context(precision=300):
                 assert found.lo <= exact(truth) <= found.hi
+
+
+ENDS = [-math.inf, -3.5, -1, -0.25, 0.0, 0.1, 2, math.inf]
+SPANS = [Interval.between(a, b) for a in ENDS for b in ENDS if a <= b]
+
+
+@pytest.mark.parametrize("name", ["mul", "truediv"])
+def test_products_and_quotients_reach_from_the_least_corner_to_the_largest(name):
+    down, up = (gmpy2.context(precision=113, round=way) for way in (gmpy2.RoundDown, gmpy2.RoundUp))
+    for x, y in itertools.product(SPANS, repeat=2):
+        found, corners = getattr(operator, name)(x, y), []
+        for context in (down, up):
+            of = getattr(context, name.removeprefix("true"))
+            corners.append([of(a, b) for a in (x.lo, x.hi) for b in (y.lo, y.hi)])
+        defined = [[z for z in some if not gmpy2.is_nan(z)] or [mpfr(0)] for some in corners]
+        least, most = min(defined[0]), max(defined[1])
+        if name == "truediv" and y.lo <= 0 <= y.hi:
+            assert (found.lo, found.hi) == (-math.inf, math.inf)
+        elif any(map(gmpy2.is_nan, corners[0])):  # an undefined corner may be anything
+            assert found.lo <= least <= most <= found.hi
+        else:
+            assert (found.lo, found.hi) == (least, most)
 
 
 def test_undefined_corners_widen_to_the_whole_line():

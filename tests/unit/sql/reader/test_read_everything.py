@@ -16,6 +16,12 @@ from golden_pairs import GOLDEN, read_pairs
 QUESTIONS = [
     question for path in sorted(GOLDEN.glob("read_*.sql")) for question, _ in read_pairs(path.name)
 ]
+SOME = [
+    pytest.param(question, marks=[pytest.mark.audit] * bool(at % 3))
+    for at, question in enumerate(QUESTIONS)
+]
+"""A third meets a clause that is forgotten a hundred times over, and `make audit` asks all."""
+
 BEHIND = [
     "QUALIFY COUNT(*) > 1",
     "FOR UPDATE",
@@ -50,7 +56,7 @@ def changed(question: str, text: str) -> bool:
         return True
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", SOME)
 def test_a_clause_behind_is_never_lost(question):
     lost = [clause for clause in BEHIND if not changed(question, f"{question} {clause}")]
     # The same LIMIT, or an order by 1 that stands there already, is no change.
@@ -154,7 +160,7 @@ INSIDE = [
 ]
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", SOME)
 def test_a_clause_inside_is_never_lost(question):
     altered = [question.replace(old, new, 1) for old, new in INSIDE if old in question]
     lost = [text for text in altered if not changed(question, text)]

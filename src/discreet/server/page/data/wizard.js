@@ -52,14 +52,17 @@ function missing(draft) {
 export function openWizard(target, schema, done) {
   const draft = blank();
   const rest = h("div", { class: "stack-large" }), found = h("div", { class: "stack", "aria-live": "polite" });
-  let columns = null;
+  let columns = null, asked = 0;
 
-  /** Read the file through as it is described so far. */
+  /** Read the file through as it is described so far; the newest reply counts. */
   async function look() {
+    const turn = ++asked;
     const { columns: known, changed: kinds } = columnFacts(draft);
     const body = { unit: draft.isPublic ? null : unitSent(draft), columns: known, kinds, ...reading(draft) };
     await attempt(found, async () => {
-      draft.report = await api(`/v1/uploads/${draft.upload}/report`, { method: "POST", body });
+      const report = await api(`/v1/uploads/${draft.upload}/report`, { method: "POST", body });
+      if (turn !== asked) return;
+      draft.report = report;
       draft.reading = draft.report.reading;
       put(found, reportPart(draft, look));
       if (columns?.fits(draft.report)) columns.update(draft.report);

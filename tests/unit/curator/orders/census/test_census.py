@@ -9,7 +9,6 @@ import tempfile
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, pairwise
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
+import fresh_process
 from discreet.audit.refute import refute
 from discreet.audit.replay import replay
 from discreet.curator.ledger.ledger import Ledger
@@ -437,10 +437,7 @@ dp.Curator(sys.argv[1]).release(plan(), sys.argv[2])
 def test_a_process_that_dies_leaves_a_release_that_another_finishes(tmp_path):
     with census(dp.Curator(tmp_path / "c")):
         pass
-    command = [sys.executable, "-c", KILL, str(tmp_path / "c"), str(tmp_path / "out")]
-    support = str(Path(__file__).parents[4] / "support")
-    environment = {"PYTHONPATH": f"{support}:{Path(dp.__file__).parents[1]}"}
-    assert subprocess.run(command, check=False, env=environment).returncode == 9
+    assert fresh_process.run(KILL, tmp_path / "c", tmp_path / "out").returncode == 9
     parts = {p.name for p in (tmp_path / "c").glob("releases/*/*.part")}
     assert len(parts) == 3
     with dp.Curator(tmp_path / "c") as curator:

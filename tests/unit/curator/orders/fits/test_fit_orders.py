@@ -1,9 +1,6 @@
 """Fits through the curator: charged first, stored, free to repeat, recovered after a crash."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -14,6 +11,7 @@ from sklearn.linear_model import LogisticRegression as Foreign
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import discreet as dp
+import fresh_process
 from clinic_curator import spent
 from discreet.audit.replay import replay
 from discreet.curator.orders.fits import fit_orders
@@ -311,12 +309,7 @@ dp.Curator(sys.argv[1]).fit(dp.learn.GaussianNB(epsilon=0.5), "visits",
 def test_what_a_killed_process_measured_is_presented_by_the_next(tmp_path, monkeypatch):
     with add(dp.Curator(tmp_path / "c")):
         pass
-    died = subprocess.run(
-        [sys.executable, "-c", DIES, str(tmp_path / "c")],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        check=False,
-    )
-    assert died.returncode == 9
+    assert fresh_process.run(DIES, tmp_path / "c").returncode == 9
     with dp.Curator(tmp_path / "c") as curator:
         paid = spent(curator)
         assert [one.kind for one in curator.ledger.entries()][-2:] == ["charged", "measured"]
