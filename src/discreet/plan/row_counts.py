@@ -14,13 +14,16 @@ buys. Nothing else has to be known of `n`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from discreet.errors import InputError
 from discreet.plan import relations as rel
 from discreet.plan.expressions import (
     Call,
     Case,
+    Cast,
     Column,
     Expression,
     Function,
@@ -28,12 +31,13 @@ from discreet.plan.expressions import (
     conjuncts,
     mapped,
     mentions,
+    parts_of,
 )
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.possible_keys import FROM, UP_TO
-from discreet.plan.query import Aggregate, Query
+from discreet.plan.query import Aggregate, Query, check
 from discreet.plan.relations import Named
-from discreet.plan.summaries import SUMMED, PersonAggregate, Summary, WindowColumn
+from discreet.plan.summaries import SUMMED, PersonAggregate, Summary, WindowColumn, WindowFunction
 from discreet.plan.texts import longest_stored
 from discreet.plan.typing import infer
 
@@ -179,18 +183,29 @@ def counted_column(argument: Expression) -> str | None:
     return None
 
 
+def lacks_counts(
+    aggregate: Aggregate, counts: Mapping[str, Range | None], columns: Mapping[str, Type]
+) -> bool:
+    """Whether it has bounds once counts and sums that nobody bounded have some."""
+    assumed = {name: of or _NullableRange(-1, 1) for name, of in counts.items()}
+    with suppress(InputError):
+        check(hold_counts(aggregate, assumed, columns), columns)
+        return None in counts.values()
+    return False
+
+
 def hold_counts(
     aggregate: Aggregate, counts: Mapping[str, Range | None], columns: Mapping[str, Type]
 ) -> Aggregate:
     """The aggregate, with the counts and sums that it needs bounds of held to the limits.
 
-    An argument that has no bounds reads columns whose range is proved as `_held` writes them,
-    wherever they stand in it: each row that counts has the same value either way.
+    An argument that has no bounds reads these columns as `_held` writes them wherever they stand in
+    it, but for the conditions of CASE. Where their range is proved, each row that counts has the
+    same value either way.
     """
     if aggregate.measure.is_count or not counts:
         return aggregate
-    proved = {name: of for name, of in counts.items() if isinstance(of, _ProvedRange)}
-    named = {name.removeprefix(_LENGTH) for name in proved}
+    named = {name.removeprefix(_LENGTH) for name, of in counts.items() if of is not None}
 
     def hold(argument: Expression) -> Expression:
         whole = _held(argument, counts)
@@ -200,8 +215,13 @@ def hold_counts(
         return inside(argument)
 
     def inside(part: Expression) -> Expression:
-        held = _held(part, proved) if counted_column(part) in proved else part
-        return mapped(part, inside) if held is part else held
+        held = _held(part, counts)
+        if held is not part:
+            return held
+        if isinstance(part, Case):  # conditions see counts as they are
+            branches = ((where, inside(value)) for where, value in part.branches)
+            return Case(tuple(branches), inside(part.otherwise))
+        return mapped(part, inside)
 
     return replace(aggregate, arguments=tuple(map(hold, aggregate.arguments)))
 
@@ -224,7 +244,9 @@ def _held(argument: Expression, counts: Mapping[str, Range | None]) -> Expressio
 def held_counts(query: Query) -> Mapping[str, Range]:
     """The counts and sums that are held to what limits state."""
     counts = row_counts(query.relation)
-    arguments = {argument for one in query.aggregates for argument in one.arguments}
+    arguments = {
+        part for one in query.aggregates for of in one.arguments for part in _nested(of)
+    }
     return {
         name: of
         for name, of in counts.items()
@@ -234,7 +256,13 @@ def held_counts(query: Query) -> Mapping[str, Range]:
     }
 
 
-_ADDED = {Summary.COUNT, Summary.SUM}
+def _nested(expression: Expression) -> Iterator[Expression]:
+    """An expression and all parts of it."""
+    yield expression
+    for part in parts_of(expression):
+        yield from _nested(part)
+
+
 _YES, _NO = (Literal(one, Kind.BOOLEAN) for one in (True, False))
 
 
@@ -244,56 +272,116 @@ class SpreadRows:
 
     `values` are the columns that counted or added up these rows, and what each row adds: the column
     of its value (None for 1) and that of whether it counts. `keys` are further columns that tell
-    rows of people apart below: where groups do not share them, one person is several.
+    rows of people apart below: where groups do not share them, one person is several. They are None
+    where rows of people stood beside others, or are told apart by what is not there any more.
 
-    Stability: rows are those of `PersonWindow` over the rows below, and filters on what is the same
-    in all rows of a person; whoever is added or removed takes their own rows along.
+    Stability: rows are those of `PersonWindow` over the rows below, filters on what is the same in
+    all rows of a person, and joins of these; whoever is added or removed takes their own rows
+    along.
     """
 
     relation: rel.Relation
     values: Mapping[str, tuple[str | None, str]]
-    keys: frozenset[str]
+    keys: frozenset[str] | None
+
+    def each(self, of: Expression) -> Expression | None:
+        """What each row adds to a value of people; None where rows do not add up to it.
+
+        A value is a column of `values`; it times a literal, or over a whole number or a literal; one
+        of several such values, or NULL or 0, as conditions on people choose.
+        """
+        match of:
+            case Column(name) if name in self.values:
+                value, counts = self.values[name]
+                one = Literal(1, Kind.INTEGER) if value is None else Column(value)
+                kind = infer(one, rel.columns_of(self.relation)).kind
+                return Case(((Column(counts), one),), Literal(None, kind))
+            case Literal(value, kind) if value is None or (kind.is_number and value == 0):
+                return of
+            case (
+                Call(Function.COALESCE, (value, Literal(0 | 0.0) as other))
+                | Call(Function.MULTIPLY, (value, Literal() as other))
+            ):
+                part = self.each(value)
+                return part and replace(of, arguments=(part, other))
+            case Call(Function.MULTIPLY, (Literal() as factor, value)):
+                part = self.each(value)
+                return part and replace(of, arguments=(factor, part))
+            case Call(Function.DIVIDE, (value, by)):
+                part = self.each(value)
+                whole = infer(by, rel.columns_of(self.relation)).kind is Kind.INTEGER
+                known = whole or isinstance(by, Literal)
+                return replace(of, arguments=(part, by)) if part and known else None
+            case Cast(value, Kind.REAL):
+                part = self.each(value)
+                return part and replace(of, operand=part)
+            case Case(branches, otherwise):
+                parts = [self.each(value) for value in (*(v for _, v in branches), otherwise)]
+                if not all(parts):
+                    return None
+                *chosen, last = (part for part in parts if part is not None)
+                tests = (where for where, _ in branches)
+                return Case(tuple(zip(tests, chosen, strict=True)), last)
+        return None
 
 
 def spread(relation: rel.Relation) -> SpreadRows | None:
-    """A relation of people by their rows; None where it is none, or has other summaries."""
+    """A relation of people by their rows, without columns that nothing adds up to.
+
+    None where it is none, or where such a column is read.
+    """
+    nodes, _ = rel.nodes_of(relation)
+    try:
+        return _spread(relation, {name.lower() for one in nodes for name in rel.columns_of(one)})
+    except InputError:
+        return None
+
+
+def _spread(relation: rel.Relation, taken: set[str]) -> SpreadRows | None:
     match relation:
         case rel.PerPerson():
-            return _of_people(relation)
-        case rel.FilterRows(below, predicate):
-            found = spread(below)
-            return found and replace(found, relation=rel.FilterRows(found.relation, predicate))
+            return _of_people(relation, taken)
+        case rel.FilterRows() | rel.JoinPublic() | rel.MatchPublic():
+            found = _spread(relation.input, taken)
+            return found and replace(found, relation=replace(relation, input=found.relation))
         case rel.Project(below, columns):
-            found = spread(below)
-            return found and _projected(found, columns)
+            found = _spread(below, taken)
+            return found and _projected(found, columns, taken)
+        case rel.JoinPerson(left, right, on, keep, condition):  # of one side alone
+            sides = _spread(left, taken), _spread(right, taken)
+            found = sides[0] or sides[1]
+            if found is None or all(sides):
+                return None
+            pair = (found.relation, right) if sides[0] else (left, found.relation)
+            rows = rel.join_person(*pair, on, keep, condition)
+            return SpreadRows(rows, found.values, None)
     return None
 
 
-def _of_people(relation: rel.PerPerson) -> SpreadRows | None:
-    below, aggregates = relation.input, relation.aggregates
-    if any(one.summary not in SUMMED for one in aggregates):
-        return None
+def _of_people(relation: rel.PerPerson, taken: set[str]) -> SpreadRows | None:
+    below = relation.input
     others = [k for k in relation.keys if not rel.names_person(k.expression, below)]
-    taken = {name.lower() for name in rel.columns_of(below)}
     partition = tuple(one.expression for one in others)
-    windows = {one.name: _fresh(f"all {one.name}", taken) for one in aggregates}
-    columns = tuple(
-        WindowColumn(windows[one.name], one.summary, one.argument, partition, where=one.where)
-        for one in aggregates
-    )
-    named = [*relation.keys, *(Named(old, Column(new)) for old, new in windows.items())]
-    names = {one.name.lower() for one in named}
-    values = {}
-    for one in aggregates:
-        if one.summary in _ADDED:
-            counts = _fresh(f"{one.name} counts", names)
-            named.append(Named(counts, _counts(one)))
+    named, windows, values = list(relation.keys), list[WindowColumn](), {}
+    for one in relation.aggregates:
+        new, met = _fresh(f"all {one.name}", taken), _counts(one)
+        if one.summary in SUMMED:
+            found = WindowColumn(new, one.summary, one.argument, partition, where=one.where)
+            windows.append(found)
+            named.append(Named(one.name, Column(new)))
+        elif one.summary is Summary.COUNT_DISTINCT and one.argument is not None:
+            alike = (*partition, one.argument, met)  # of which one row counts
+            windows.append(WindowColumn(new, WindowFunction.ROW_NUMBER, partition=alike))
+            met &= Column(new).equals(1)
+        if one.summary in _COUNTS:
+            counts = _fresh(f"{one.name} counts", taken)
+            named.append(Named(counts, met))
             value = None
             if one.summary is Summary.SUM and one.argument is not None:
-                value = _fresh(f"each {one.name}", names)
+                value = _fresh(f"each {one.name}", taken)
                 named.append(Named(value, one.argument))
             values[one.name] = value, counts
-    rows = rel.PersonWindow(below, columns) if columns else below
+    rows = rel.PersonWindow(below, tuple(windows)) if windows else below
     return SpreadRows(
         rel.Project(rows, tuple(named)), values, frozenset(one.name for one in others)
     )
@@ -307,26 +395,33 @@ def _counts(one: PersonAggregate) -> Expression:
     return (parts[0] if len(parts) == 1 else Call(Function.AND, tuple(parts))) if parts else _YES
 
 
-def _projected(found: SpreadRows, columns: tuple[Named, ...]) -> SpreadRows | None:
-    """The same under other names; what each row adds is carried along."""
+def _projected(found: SpreadRows, columns: tuple[Named, ...], taken: set[str]) -> SpreadRows:
+    """The same with other columns, and with what each row adds to them."""
+    more: list[Named] = []
+    values = {}
+    for one in columns:
+        each = found.each(one.expression)
+        if each is None:
+            continue
+        value: str | None = _fresh(f"each {one.name}", taken)
+        counts = _fresh(f"{one.name} counts", taken)
+        if isinstance(one.expression, Column):
+            old, known = found.values[one.expression.name]
+            more.append(Named(counts, Column(known)))
+            value, each = (None, None) if old is None else (value, Column(old))
+        else:
+            more.append(Named(counts, ~each.is_null()))
+        if value is not None and each is not None:
+            more.append(Named(value, each))
+        values[one.name] = value, counts
     copies = {
         one.expression.name: one.name for one in columns if isinstance(one.expression, Column)
     }
-    if not found.keys <= copies.keys():
-        return None
-    names = {one.name.lower() for one in columns}
-    kept = {old: copies[old] for old in found.values if old in copies}
-    carried = {
-        part: _fresh(part, names) for old in kept for part in found.values[old] if part is not None
-    }
-    more = tuple(Named(new, Column(old)) for old, new in carried.items())
-    values = {
-        new: (value and carried[value], carried[counts])
-        for old, new in kept.items()
-        for value, counts in (found.values[old],)
-    }
-    keys = frozenset(copies[one] for one in found.keys)
-    return SpreadRows(rel.Project(found.relation, (*columns, *more)), values, keys)
+    keys = found.keys if found.keys is not None and found.keys <= copies.keys() else None
+    there = rel.columns_of(found.relation).keys()
+    kept = [one for one in columns if mentions(one.expression) <= there]
+    rows = rel.Project(found.relation, (*kept, *more))
+    return SpreadRows(rows, values, keys and frozenset(copies[one] for one in keys))
 
 
 def _fresh(name: str, taken: set[str]) -> str:

@@ -28,7 +28,7 @@ from discreet.plan.query import (
     summary_of,
 )
 from discreet.plan.released_tables import aggregate_type
-from discreet.plan.row_counts import counted_column, hold_counts
+from discreet.plan.row_counts import SpreadRows, counted_column, hold_counts, lacks_counts
 from discreet.plan.summaries import PersonAggregate, summary_type
 from discreet.plan.typing import infer
 from discreet.sql.reader.aggregate_calls import AggregateCall, CallReader, both
@@ -49,8 +49,8 @@ Finer: TypeAlias = Callable[
 ]
 """What is computed from counts of each value: a column, or several and what each ends in."""
 
-SpreadValues: TypeAlias = Mapping[str, tuple[str | None, str]]
-"""Contribution of each row to a count or sum of its owner's rows; see `SpreadRows`."""
+Total: TypeAlias = Callable[[Expression, Expression | None], Expression | None]
+"""The column of a sum over people that their rows add up to, measured by itself."""
 
 
 class AskedValue(NamedTuple):
@@ -71,7 +71,8 @@ class Aggregates(CallReader):
 
     counts: Callable[[], Mapping[str, Range | None]]
     """Counts and sums of one person's rows; a subquery that is read adds its own."""
-    spread: SpreadValues | None
+    spread: SpreadRows | None
+    total: Total | None
     finer: Finer | None
     _asked: dict[AggregateCall, tuple[Column, Node]] = field(default_factory=dict)
 
@@ -109,6 +110,10 @@ class Aggregates(CallReader):
             return self._distinct(node, inner)
         if self.per_person:
             return None
+        if self.total is not None and kind in {exp.Sum, exp.Avg}:
+            found = self._by_total(node, self.total)
+            if found is not None:
+                return found
         if kind in _COMPOSED:
             return _COMPOSED[kind](self._made(node), self._argument(inner))
         if kind in REGRESSIONS:
@@ -175,7 +180,29 @@ class Aggregates(CallReader):
         found = None if kind in {Entropy, ValueHistogram} else made.mode(value)
         return [("", found)] if found is not None else self.finer(node, kind, value, made.where)
 
-    def _by_rows(self, node: Node, spread: "SpreadValues") -> Expression:
+    def _by_total(self, node: Node, total: Total) -> Expression | None:
+        """SUM or AVG of a value without bounds, by the rows that add up to it."""
+        asked, *_ = self._read(node, None)
+        (value,) = asked.arguments
+        held = hold_counts(self._release(asked, "_"), self.counts(), self.reader.types)
+        if infer(held.arguments[0], self.reader.types).range is not None:
+            return None
+        found = total(value, asked.where)
+        if found is None or asked.measure is AggregateFunction.SUM:
+            return found
+        sure = not infer(value, self.reader.types).nullable
+        counted = replace(asked, measure=AggregateFunction.COUNT, arguments=() if sure else (value,))
+        return self._mean(value, found, self._column(counted, node))
+
+    def _mean(self, value: Expression, total: Expression, counted: Expression) -> Expression:
+        """A sum over how many it is of."""
+        named = isinstance(value, Column)  # whose range may have one end
+        of = (self.reader.types[value.name] if named else infer(value, self.reader.types)).range
+        if of is not None and of.low >= 0:
+            total = call(Function.GREATEST, total, 0)
+        return total / call(Function.GREATEST, counted, 1)
+
+    def _by_rows(self, node: Node, spread: SpreadRows) -> Expression:
         """An aggregate of people whose rows stand for them."""
         asked, *several = self._read(node, None)
         if several:
@@ -186,24 +213,23 @@ class Aggregates(CallReader):
         ):
             return self._column(people, node)
         (argument, *more) = asked.arguments
-        if asked.measure not in _ADDED or more or not isinstance(argument, Column):
+        each = spread.each(argument)
+        if asked.measure not in _ADDED or more or each is None:
             raise NeedsOneRowEach
-        if argument.name not in spread:
-            raise NeedsOneRowEach
-        value, counts = spread[argument.name]
-        where = both(asked.where, Column(counts))
+        value, counts = each, ~each.is_null()
+        if isinstance(argument, Column):
+            name, where = spread.values[argument.name]
+            value, counts = name and Column(name), Column(where)
+        met = both(asked.where, counts)
+        counted = people if value is None else replace(people, where=met)
         if asked.measure is AggregateFunction.COUNT:
-            return self._column(people if value is None else replace(people, where=where), node)
+            return self._column(counted, node)
         measure = AggregateFunction.COUNT if value is None else AggregateFunction.SUM
-        arguments = () if value is None else (Column(value),)
-        total = self._column(AggregateCall(measure, arguments, where), node)
+        arguments = () if value is None else (value,)
+        total = self._column(AggregateCall(measure, arguments, met), node)
         if asked.measure is AggregateFunction.SUM:
             return total
-        counted = self._column(people if value is None else replace(people, where=where), node)
-        of = self.reader.types[argument.name].range
-        if of is not None and of.low >= 0:
-            total = call(Function.GREATEST, total, 0)
-        return total / call(Function.GREATEST, counted, 1)
+        return self._mean(argument, total, self._column(counted, node))
 
     def _ranked_count(self, node: Node) -> Expression | None:
         """A quantile of a count or sum of a person's rows without bounds, by its logarithm.
@@ -277,18 +303,21 @@ class Aggregates(CallReader):
                 return aggregate_type(release, self.types)
             check(release, self.reader.types)
         except InputError as error:
-            known = [self.counts().get(counted_column(one) or "", _SOME) for one in asked.arguments]
-            if not self.per_person and None in known:
+            known = {} if self.per_person else self.counts()
+            if known and lacks_counts(self._bare(asked, "_"), known, self.reader.types):
                 raise self.syntax.refuse(node, self._uncounted(node, error)) from None
             raise self.syntax.blame(node, error) from None
         return Type(released_kind(release))
 
-    def _release(self, asked: AggregateCall, name: str) -> Aggregate:
+    def _bare(self, asked: AggregateCall, name: str) -> Aggregate:
         assert isinstance(asked.measure, AggregateFunction)  # noqa: S101 - `_read` refused others
-        bare = Aggregate(
+        return Aggregate(
             name, asked.measure, asked.arguments, asked.where, asked.level, asked.sample
         )
-        if asked.measure.is_count:  # it needs no bounds
+
+    def _release(self, asked: AggregateCall, name: str) -> Aggregate:
+        bare = self._bare(asked, name)
+        if bare.measure.is_count:  # it needs no bounds
             return bare
         ended = bare if self.released else counted_from_end(bare)
         return hold_counts(ended, self.counts(), self.reader.types)

@@ -35,7 +35,7 @@ from discreet.sql.reader.syntax import (
 if TYPE_CHECKING:
     from discreet.sql.reader.from_clause import RelationReader
 
-_ROWS, _BESIDE = "\0rows", "\0beside"
+ROWS, _BESIDE = "\0rows", "\0beside"
 """Names that nobody can type."""
 
 
@@ -54,7 +54,7 @@ def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
     public, private = tables.source(kept, 1), tables.source(met, 2)
     if not isinstance(private, NamedRelation) or not isinstance(public, Public | Constants):
         return None
-    beside = _Beside(tables.syntax, node)
+    beside = SelectParts(tables.syntax, node)
     if not beside.keys or not all(beside.is_of(key, public.columns) for key in beside.keys):
         raise tables.syntax.refuse(joins[0], _GROUPED)
     where = node.args.get("where")
@@ -72,9 +72,9 @@ def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
             raise tables.syntax.refuse(call, _COUNTED)
         return found
 
-    join = exp.Join(this=kept.copy(), **_copied(joins[0], "on", "using"))
-    inner = exp.Select(from_=exp.From(this=met.copy()), joins=[join], **_copied(node, "where"))
-    rows = exp.Select(from_=exp.From(this=kept.copy()), **_copied(node, "where"))
+    join = exp.Join(this=kept.copy(), **copied_parts(joins[0], "on", "using"))
+    inner = exp.Select(from_=exp.From(this=met.copy()), joins=[join], **copied_parts(node, "where"))
+    rows = exp.Select(from_=exp.From(this=kept.copy()), **copied_parts(node, "where"))
     rows.set("distinct", exp.Distinct())
     rows.set("expressions", beside.named_keys(beside.keys))
     return beside.select(rows, inner, by, value)
@@ -82,7 +82,7 @@ def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
 
 def count_beside(syntax: Syntax, node: Node) -> exp.Select | None:
     """A SELECT with SUM or AVG of a subquery that counts rows; None where it has none."""
-    beside = _Beside(syntax, node)
+    beside = SelectParts(syntax, node)
     where = node.args.get("where")
     # Inside a subquery of WHERE, a name would also mean a column of the table that is counted.
     if node.args.get("distinct") or (where is not None and where.find(exp.Query)):
@@ -92,23 +92,23 @@ def count_beside(syntax: Syntax, node: Node) -> exp.Select | None:
         return None
     (count, *_) = asked.values()
     source, on = count.args["from_"].this, count.args["where"].this
-    inner = exp.Select(**_copied(node, "from_", "joins", "where"))
+    inner = exp.Select(**copied_parts(node, "from_", "joins", "where"))
     inner.append("joins", exp.Join(this=source.copy(), on=on.copy()))
     own = [call for call in beside.asked if id(call) not in asked]
-    rows = exp.Select(**_copied(node, "from_", "joins", "where"))
-    all_rows = _named(exp.Count(this=exp.Star(), big_int=True), "rows")
-    listed = [_named(call.copy(), f"own {at}") for at, call in enumerate(own)]
+    rows = exp.Select(**copied_parts(node, "from_", "joins", "where"))
+    all_rows = named(exp.Count(this=exp.Star(), big_int=True), "rows")
+    listed = [named(call.copy(), f"own {at}") for at, call in enumerate(own)]
     rows.set("expressions", [*beside.named_keys(beside.keys), *listed, all_rows])
     if beside.keys:
         rows.set("group", exp.Group(expressions=[key.copy() for key in beside.keys]))
-    places = {id(call): _column(_ROWS, f"own {at}") for at, call in enumerate(own)}
+    places = {id(call): column(ROWS, f"own {at}") for at, call in enumerate(own)}
 
     def value(call: Node, found: Node) -> Node:
         if id(call) in places:
             return places[id(call)]
         if isinstance(call, exp.Sum):
             return found
-        return exp.Div(this=found, expression=_column(_ROWS, "rows"))
+        return exp.Div(this=found, expression=column(ROWS, "rows"))
 
     counts: list[Node] = [count.expressions[0].unalias()]
     found = beside.select(rows, inner, beside.keys, value, counts)
@@ -134,7 +134,7 @@ def _counting(call: Node) -> Node | None:
     return select if plain and rows and select.args.get("where") is not None else None
 
 
-class _Beside:
+class SelectParts:
     """One SELECT: its keys, its aggregates, and the SELECT over answers that stands for it."""
 
     def __init__(self, syntax: Syntax, node: Node) -> None:
@@ -156,7 +156,7 @@ class _Beside:
 
     def named_keys(self, keys: Sequence[Node]) -> list[Node]:
         """Keys under names of their own."""
-        return [_named(key.copy(), self._name(key)) for key in keys]
+        return [named(key.copy(), self._name(key)) for key in keys]
 
     def _name(self, key: Node) -> str:
         at = self.keys.index(key)
@@ -173,32 +173,39 @@ class _Beside:
     ) -> exp.Select:
         """The SELECT over `rows` and, beside them, `inner` grouped by some of the keys."""
         calls = list(measured or self.asked)
-        names = [_named(c.copy(), f"value {i}") for i, c in enumerate(calls)]
-        inner.set("expressions", [*self.named_keys(by), *names])
-        if by:
-            inner.set("group", exp.Group(expressions=[key.copy() for key in by]))
+        self.measure(inner, by, calls)
         found = {
-            id(call): value(call, _column(_BESIDE, f"value {0 if measured else at}"))
+            id(call): value(call, column(_BESIDE, f"value {0 if measured else at}"))
             for at, call in enumerate(self.asked)
         }
         same = [
             exp.NullSafeEQ(
-                this=_column(_ROWS, self._name(key)), expression=_column(_BESIDE, self._name(key))
+                this=column(ROWS, self._name(key)), expression=column(_BESIDE, self._name(key))
             )
             for key in by
         ]
-        join = exp.Join(this=_aliased(inner, _BESIDE), side="LEFT" if by else None)
+        join = exp.Join(this=aliased(inner, _BESIDE), side="LEFT" if by else None)
         join.set("on", exp.and_(*same, copy=False) if by else None)
         join.set("kind", None if by else "CROSS")
-        outer = exp.Select(from_=exp.From(this=_aliased(rows, _ROWS)), joins=[join])
+        return self.over(exp.Select(from_=exp.From(this=aliased(rows, ROWS)), joins=[join]), found)
+
+    def measure(self, inner: exp.Select, by: Sequence[Node], calls: Sequence[Node]) -> None:
+        """Give a SELECT some of the keys, and aggregates under names of their own."""
+        values = [named(call.copy(), f"value {at}") for at, call in enumerate(calls)]
+        inner.set("expressions", [*self.named_keys(by), *values])
+        if by:
+            inner.set("group", exp.Group(expressions=[key.copy() for key in by]))
+
+    def over(self, outer: exp.Select, found: dict[int, Node]) -> exp.Select:
+        """Give a SELECT over answers what is asked of them."""
         for i, item in enumerate(self.items, start=1):
             name = item.given_name or item.default_name(self.syntax, i)
-            outer.append("expressions", _named(self._replaced(item.node, found), name))
+            outer.append("expressions", named(self.replaced(item.node, found), name))
         for part in ("order", "limit", "offset", "qualify", "windows"):
             if self.node.args.get(part):
-                outer.set(part, self._replaced(self.node.args[part], found))
+                outer.set(part, self.replaced(self.node.args[part], found))
         if self.node.args.get("having"):
-            outer.set("where", exp.Where(this=self._replaced(self.node.args["having"].this, found)))
+            outer.set("where", exp.Where(this=self.replaced(self.node.args["having"].this, found)))
         return outer
 
     def _keys(self) -> list[Node]:
@@ -221,17 +228,17 @@ class _Beside:
         bare = isinstance(node, exp.Column) and not node.table
         return named.get(node.name.lower(), node) if bare else node
 
-    def _replaced(self, part: object, found: dict[int, Node]) -> Node:
+    def replaced(self, part: object, found: dict[int, Node]) -> Node:
         """A copy in which released values stand for keys and aggregates."""
         if isinstance(part, list):
-            return [self._replaced(one, found) for one in part]  # type: ignore[return-value]
+            return [self.replaced(one, found) for one in part]  # type: ignore[return-value]
         if not isinstance(part, Node):
             return part  # type: ignore[return-value]
         if id(part) in found:
             return found[id(part)].copy()
         if part in self.keys:
-            return _column(_ROWS, self._name(self.keys[self.keys.index(part)]))
-        copy = type(part)(**{name: self._replaced(one, found) for name, one in part.args.items()})
+            return column(ROWS, self._name(self.keys[self.keys.index(part)]))
+        copy = type(part)(**{name: self.replaced(one, found) for name, one in part.args.items()})
         copy.meta.update(part.meta)
         return copy
 
@@ -277,7 +284,7 @@ def _is_strict(node: Node, own: Callable[[Node], bool]) -> bool:
     return own(node) and node.find(*_MERGES) is None
 
 
-def _copied(node: Node, *parts: str) -> dict[str, object]:
+def copied_parts(node: Node, *parts: str) -> dict[str, object]:
     """Copies of some parts of a node."""
     found = {part: node.args.get(part) for part in parts}
     return {
@@ -287,15 +294,15 @@ def _copied(node: Node, *parts: str) -> dict[str, object]:
     }
 
 
-def _column(table: str, name: str) -> exp.Column:
+def column(table: str, name: str) -> exp.Column:
     return exp.column(exp.to_identifier(name, quoted=True), exp.to_identifier(table, quoted=True))
 
 
-def _named(node: Node, name: str) -> Node:
+def named(node: Node, name: str) -> Node:
     return exp.alias_(node, name, quoted=True)
 
 
-def _aliased(select: exp.Select, name: str) -> exp.Subquery:
+def aliased(select: exp.Select, name: str) -> exp.Subquery:
     return exp.Subquery(
         this=select, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True))
     )

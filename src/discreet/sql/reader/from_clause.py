@@ -1,15 +1,17 @@
 """FROM, WITH and UNION ALL: where private rows come from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeAlias
 
 from sqlglot import exp
 
 from discreet.errors import QueryRefused
 from discreet.plan.answer_program import Program
-from discreet.plan.relations import Relation, Scan
+from discreet.plan.kinds import Value
+from discreet.plan.relations import Relation, Scan, columns_of
 from discreet.plan.released_tables import ConstantRows, PublicRows
 from discreet.plan.row_counts import spread as spread_rows
 from discreet.plan.schema import PublicTable, Schema
@@ -21,6 +23,7 @@ from discreet.sql.reader.constant_tables import (
     select_listed,
     stack_listed,
 )
+from discreet.sql.reader.groups_first import join_after_groups
 from discreet.sql.reader.joins import Constants, Public, RowSource, is_loose, join, renamed
 from discreet.sql.reader.laterals import RELEASED, Applied, apply, is_applied
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, SET_OPERATION, Refusal, said
@@ -45,6 +48,7 @@ from discreet.sql.reader.syntax import (
     Visible,
     Word,
     has_aggregate,
+    lookup,
     names_one,
     nearest,
     quoted,
@@ -54,6 +58,13 @@ from discreet.sql.reader.syntax import (
 
 Rows: TypeAlias = NamedRelation | Answer | Constants
 Found: TypeAlias = Rows | Public
+
+
+class _AnswersMet(Exception):  # noqa: N818 - caught by the reader, and told to nobody
+    """Raised where answers stand beside private rows in FROM."""
+
+    def __init__(self, sources: Sequence[Found | Applied], refused: QueryRefused) -> None:
+        self.sources, self.refused = sources, refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +99,8 @@ class RelationReader:
             case exp.Union() | exp.Except() | exp.Intersect():
                 return inner.combined(node)
             case exp.Pivot():
-                return inner.instead(node, pivot_statement(self.syntax, node), whole=whole)
+                pivoted = pivot_statement(self.syntax, node, partial(inner.keys, node))
+                return inner.instead(node, pivoted, whole=whole)
             case exp.Table():
                 raise self.syntax.refuse_clause(node, "joins")
         raise self.syntax.refuse(node, NODES.get(type(node).__name__, ROW_OUTPUT))
@@ -98,7 +110,10 @@ class RelationReader:
         instead = keep_public_rows(self, node) if node.args.get("joins") else None
         if instead is not None:
             return self.instead(node, instead, whole=whole)
-        source, where = self._from(node)
+        try:
+            source, where = self._from(node)
+        except _AnswersMet as met:
+            return self._after_groups(node, met, whole=whole)
         if isinstance(source, Constants):
             listed = None if whole else select_listed(self.syntax, node, source)
             if listed is not None:
@@ -126,17 +141,37 @@ class RelationReader:
             if instead is not None:
                 with suppress(QueryRefused):
                     return self.instead(node, instead, whole=whole)
-            spread = spread_rows(rows.relation) if counted else None
+            unbounded = counted or refused.code == "type"
+            spread = spread_rows(rows.relation) if unbounded else None
             if spread is None:
                 raise
             owned = {c.column for c in rows.columns if c.owns and PERSON in c.identities}
-            spread = replace(spread, keys=spread.keys - owned)
+            spread = replace(spread, keys=spread.keys and spread.keys - owned)
             by_rows = replace(rows, relation=spread.relation)
             self.syntax.spread.append(rows.relation)
-            try:
+            with suppress(NeedsOneRowEach, QueryRefused):
                 return SelectReader(self, node, by_rows, where, whole=whole, spread=spread).read()
-            except (NeedsOneRowEach, QueryRefused):
-                raise refused from None
+            with suppress(QueryRefused):
+                return SelectReader(self, node, rows, where, whole=whole, totals=True).read()
+            raise refused from None
+
+    def _after_groups(self, node: Node, met: "_AnswersMet", *, whole: bool) -> Rows:
+        """A SELECT that joins answers with private rows, where it can join them with groups."""
+        found = join_after_groups(self.syntax, node, met.sources)
+        if found is None:
+            raise met.refused from None
+        select, sources = found
+        tables = replace(self, named=(*self.named, *sources.items()))
+        return tables.instead(node, select, whole=whole)
+
+    def keys(self, pivot: Node, node: exp.Column) -> Sequence[Value]:
+        """The declared values of a column of a table that is pivoted."""
+        found = self.source(pivot.this, 1)
+        if not isinstance(found, NamedRelation):
+            return ()
+        named, *_ = lookup(self.syntax, node, found.columns)
+        types = columns_of(found.relation)
+        return next((types[one.column].keys or () for one in named), ())
 
     def instead(self, node: Node, other: exp.Select, *, whole: bool) -> Rows:
         """A statement by the SELECT that stands for it and holds every part of it."""
@@ -145,8 +180,16 @@ class RelationReader:
         return found
 
     def subquery(self, node: Node) -> Rows:
-        """A subquery inside an expression."""
-        found = self.read(node)
+        """A subquery inside an expression, which is read once, however often it is asked."""
+        if id(node) not in self.syntax.answers:
+            try:
+                self.syntax.answers[id(node)] = node, self.read(node)
+            except QueryRefused as refused:
+                self.syntax.answers[id(node)] = node, refused
+        found = self.syntax.answers[id(node)][1]
+        if isinstance(found, QueryRefused):
+            raise found
+        assert not isinstance(found, Public)  # noqa: S101 - narrowing: what `read` gives
         return found if isinstance(found, NamedRelation) else self._as_answer(found, node)
 
     def _impersonal(self, answer: Answer, node: Node) -> Answer:
@@ -242,7 +285,8 @@ class RelationReader:
         waiting = list[tuple[RowSource | Applied, Node]]()
         for right, one in zip(rest, joins, strict=True):
             if isinstance(first, Answer) or isinstance(right, Answer):
-                raise self.syntax.refuse(one, _joined_answer(first, right))
+                refused = self.syntax.refuse(one, _joined_answer(first, right))
+                raise _AnswersMet([first, *rest], refused) if released else refused
             waiting.append((right, one))
         assert not isinstance(first, Answer)  # noqa: S101 - narrowing: it stands alone above
         return self._rows(node, first, waiting, names)

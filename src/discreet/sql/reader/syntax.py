@@ -67,6 +67,7 @@ class Syntax:
         self._origins: dict[int, tuple[Expression, Node]] = {}
         self._looked_at = 0
         self._kept: list[Node] = []
+        self.answers: dict[int, tuple[Node, Any]] = {}  # subqueries that have been read
         self.spread: list[Relation] = []  # people whose rows are measured in their place
 
     def part(self, node: Node, *path: str) -> Any:
