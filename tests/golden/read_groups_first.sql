@@ -8,34 +8,48 @@ SELECT AVG(n), MEDIAN(n), COUNT(*) FROM (SELECT patient_id, COUNT(*) AS n FROM v
 -- also
 --   scan visits
 --   window all n := COUNT()
---   project patient_id, n := all n, n counts := True
---   aggregate total 1 := SUM(case[n counts -> 1; else None:INTEGER])
+--   project patient_id, n := all n, each n := case[True -> 1; else 0]
+--   aggregate total 1 := SUM(each n)
 -- then
 --   answer 0
 --   left join
 --     answer 1
---   compute avg := (GREATEST(total 1, 0) / GREATEST(count, 1)), median := ROUND((EXP(median) - 1.0)), count
+--   compute avg := case[(count = 0) -> None:REAL; else (GREATEST(total 1, 0) / GREATEST(count, 1))], median := ROUND((EXP(median) - 1.0)), count
 
 SELECT AVG(n * 1.0), SUM(CASE WHEN n > 2 THEN t ELSE 0 END) FROM (SELECT patient_id, COUNT(*) AS n, SUM(cost) AS t FROM visits GROUP BY patient_id)
 -- scan visits
--- window all n := COUNT()
--- window all t := SUM(cost)
--- project patient_id, n := all n, n counts := True, t := all t, t counts := NOT(IS_NULL(cost)), each t := cost
--- aggregate sum_2 := SUM((case[n counts -> 1; else None:INTEGER] * 1.0)) where NOT(IS_NULL((case[n counts -> 1; else None:INTEGER] * 1.0)))
--- aggregate count_people := COUNT_PEOPLE(*) where NOT(IS_NULL((case[n counts -> 1; else None:INTEGER] * 1.0)))
--- aggregate sum := SUM(case[(n > 2) -> case[t counts -> each t; else None:REAL]; else 0]) where NOT(IS_NULL(case[(n > 2) -> case[t counts -> each t; else None:REAL]; else 0]))
--- output avg := (sum_2 / GREATEST(count_people, 1))
--- output sum
+-- per person patient_id, n := COUNT(*), t := SUM(cost)
+-- aggregate count := COUNT(*)
+-- also
+--   scan visits
+--   window all n := COUNT()
+--   window all t := SUM(cost)
+--   project patient_id, n := all n, each n := case[True -> 1; else 0], t := all t, each t := case[NOT(IS_NULL(cost)) -> cost; else None:REAL]
+--   aggregate total 1 := SUM((each n * 1.0))
+--   aggregate total 2 := SUM(case[(n > 2) -> each t; else 0])
+-- then
+--   answer 0
+--   left join
+--     answer 1
+--   compute avg := case[(count = 0) -> None:REAL; else (total 1 / GREATEST(count, 1))], sum := total 2
 
 SELECT AVG(m) FROM (SELECT patient_id, SUM(cost) / COUNT(*) AS m FROM visits GROUP BY patient_id)
 -- scan visits
--- window all sum_cost := SUM(cost)
--- window all count := COUNT()
--- project patient_id, sum_cost := all sum_cost, sum_cost counts := NOT(IS_NULL(cost)), each sum_cost := cost, count := all count, count counts := True
--- project patient_id, m := (sum_cost / count), m counts := NOT(IS_NULL((case[sum_cost counts -> each sum_cost; else None:REAL] / count))), each m := (case[sum_cost counts -> each sum_cost; else None:REAL] / count)
--- aggregate sum_each m := SUM(each m) where m counts
--- aggregate count_people := COUNT_PEOPLE(*) where m counts
--- output avg := (sum_each m / GREATEST(count_people, 1))
+-- per person patient_id, sum_cost := SUM(cost), count := COUNT(*)
+-- project patient_id, m := (sum_cost / count)
+-- aggregate count_m := COUNT(m)
+-- also
+--   scan visits
+--   window all sum_cost := SUM(cost)
+--   window all count := COUNT()
+--   project patient_id, sum_cost := all sum_cost, each sum_cost := case[NOT(IS_NULL(cost)) -> cost; else None:REAL], count := all count, each count := case[True -> 1; else 0]
+--   project patient_id, m := (sum_cost / count), each m := (each sum_cost / count)
+--   aggregate total 1 := SUM(each m)
+-- then
+--   answer 0
+--   left join
+--     answer 1
+--   compute avg := case[(count_m = 0) -> None:REAL; else (total 1 / GREATEST(count_m, 1))]
 
 SELECT AVG(d) FROM (SELECT patient_id, COUNT(DISTINCT city) FILTER (WHERE urgent) AS d FROM visits GROUP BY patient_id)
 -- scan visits
@@ -44,13 +58,13 @@ SELECT AVG(d) FROM (SELECT patient_id, COUNT(DISTINCT city) FILTER (WHERE urgent
 -- also
 --   scan visits
 --   window all d := ROW_NUMBER() by city by (COALESCE(urgent, False) and NOT(IS_NULL(city)))
---   project patient_id, d counts := ((COALESCE(urgent, False) and NOT(IS_NULL(city))) and (all d = 1))
---   aggregate total 1 := SUM(case[d counts -> 1; else None:INTEGER])
+--   project patient_id, each d := case[((COALESCE(urgent, False) and NOT(IS_NULL(city))) and (all d = 1)) -> 1; else 0]
+--   aggregate total 1 := SUM(each d)
 -- then
 --   answer 0
 --   left join
 --     answer 1
---   compute avg := (GREATEST(total 1, 0) / GREATEST(count, 1))
+--   compute avg := case[(count = 0) -> None:REAL; else (GREATEST(total 1, 0) / GREATEST(count, 1))]
 
 SELECT sex, AVG(COALESCE(v.n, 0)) AS m, AVG(income) FROM patients p LEFT JOIN (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) v ON v.patient_id = p.id GROUP BY sex
 -- scan patients
@@ -65,14 +79,14 @@ SELECT sex, AVG(COALESCE(v.n, 0)) AS m, AVG(income) FROM patients p LEFT JOIN (S
 --   left join same person
 --     scan visits
 --     window all n := COUNT()
---     project patient_id, n := all n, n counts := True
+--     project patient_id, n := all n, each n := case[True -> 1; else 0]
 --   key sex 1 := sex
---   aggregate total 1 := SUM(COALESCE(case[n counts -> 1; else None:INTEGER], 0))
+--   aggregate total 1 := SUM(COALESCE(each n, 0))
 -- then
 --   answer 0
 --   left join on COALESCE((sex = sex 1), (IS_NULL(sex) and IS_NULL(sex 1)))
 --     answer 1
---   compute sex, m := (total 1 / GREATEST(count, 1)), avg_income
+--   compute sex, m := case[(count = 0) -> None:REAL; else (total 1 / GREATEST(count, 1))], avg_income
 
 SELECT city, COUNT(*) FROM (SELECT patient_id, city, ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY COUNT(*) DESC, city) AS turn FROM visits GROUP BY patient_id, city HAVING COUNT(*) > 1) WHERE turn = 1 GROUP BY city
 -- scan visits

@@ -244,9 +244,7 @@ def _held(argument: Expression, counts: Mapping[str, Range | None]) -> Expressio
 def held_counts(query: Query) -> Mapping[str, Range]:
     """The counts and sums that are held to what limits state."""
     counts = row_counts(query.relation)
-    arguments = {
-        part for one in query.aggregates for of in one.arguments for part in _nested(of)
-    }
+    arguments = {part for one in query.aggregates for of in one.arguments for part in _nested(of)}
     return {
         name: of
         for name, of in counts.items()
@@ -270,10 +268,8 @@ _YES, _NO = (Literal(one, Kind.BOOLEAN) for one in (True, False))
 class SpreadRows:
     """A relation of people with each person's rows in place of their one row.
 
-    `values` are the columns that counted or added up these rows, and what each row adds: the column
-    of its value (None for 1) and that of whether it counts. `keys` are further columns that tell
-    rows of people apart below: where groups do not share them, one person is several. They are None
-    where rows of people stood beside others, or are told apart by what is not there any more.
+    `values` are the columns that counted or added up these rows, and the column of what each row
+    adds. Columns of people that nothing adds up to are not there.
 
     Stability: rows are those of `PersonWindow` over the rows below, filters on what is the same in
     all rows of a person, and joins of these; whoever is added or removed takes their own rows
@@ -281,60 +277,49 @@ class SpreadRows:
     """
 
     relation: rel.Relation
-    values: Mapping[str, tuple[str | None, str]]
-    keys: frozenset[str] | None
+    values: Mapping[str, Column]
 
     def each(self, of: Expression) -> Expression | None:
         """What each row adds to a value of people; None where rows do not add up to it.
 
-        A value is a column of `values`; it times a literal, or over a whole number or a literal; one
-        of several such values, or NULL or 0, as conditions on people choose.
+        A value is a column of `values`; it times a literal, or over a whole number; one of several
+        such values, or NULL or 0, as conditions on people choose.
         """
         match of:
-            case Column(name) if name in self.values:
-                value, counts = self.values[name]
-                one = Literal(1, Kind.INTEGER) if value is None else Column(value)
-                kind = infer(one, rel.columns_of(self.relation)).kind
-                return Case(((Column(counts), one),), Literal(None, kind))
-            case Literal(value, kind) if value is None or (kind.is_number and value == 0):
+            case Column(name):
+                return self.values.get(name)
+            case Literal(None):
                 return of
-            case (
-                Call(Function.COALESCE, (value, Literal(0 | 0.0) as other))
-                | Call(Function.MULTIPLY, (value, Literal() as other))
-            ):
-                part = self.each(value)
-                return part and replace(of, arguments=(part, other))
+            case Literal(value, kind):
+                return of if kind.is_number and value == 0 else None
             case Call(Function.MULTIPLY, (Literal() as factor, value)):
-                part = self.each(value)
-                return part and replace(of, arguments=(factor, part))
-            case Call(Function.DIVIDE, (value, by)):
-                part = self.each(value)
-                whole = infer(by, rel.columns_of(self.relation)).kind is Kind.INTEGER
-                known = whole or isinstance(by, Literal)
-                return replace(of, arguments=(part, by)) if part and known else None
+                return self.each(Call(Function.MULTIPLY, (value, factor)))
+            case Call(
+                Function.COALESCE | Function.MULTIPLY | Function.DIVIDE as by, (value, other)
+            ):
+                known = isinstance(other, Literal)
+                if by is Function.COALESCE:
+                    known = known and other == Literal(0, other.kind)
+                elif by is Function.DIVIDE:
+                    known |= infer(other, rel.columns_of(self.relation)).kind is Kind.INTEGER
+                part = self.each(value) if known else None
+                return part and Call(by, (part, other))
             case Cast(value, Kind.REAL):
                 part = self.each(value)
                 return part and replace(of, operand=part)
             case Case(branches, otherwise):
-                parts = [self.each(value) for value in (*(v for _, v in branches), otherwise)]
-                if not all(parts):
-                    return None
-                *chosen, last = (part for part in parts if part is not None)
-                tests = (where for where, _ in branches)
-                return Case(tuple(zip(tests, chosen, strict=True)), last)
+                last, parts = self.each(otherwise), [(t, self.each(v)) for t, v in branches]
+                chosen = tuple((test, part) for test, part in parts if part is not None)
+                return Case(chosen, last) if last and len(chosen) == len(parts) else None
         return None
 
 
 def spread(relation: rel.Relation) -> SpreadRows | None:
-    """A relation of people by their rows, without columns that nothing adds up to.
-
-    None where it is none, or where such a column is read.
-    """
+    """A relation of people by their rows; None where it is none."""
     nodes, _ = rel.nodes_of(relation)
-    try:
+    with suppress(InputError):  # where a column is read that is not there
         return _spread(relation, {name.lower() for one in nodes for name in rel.columns_of(one)})
-    except InputError:
-        return None
+    return None
 
 
 def _spread(relation: rel.Relation, taken: set[str]) -> SpreadRows | None:
@@ -353,75 +338,52 @@ def _spread(relation: rel.Relation, taken: set[str]) -> SpreadRows | None:
             if found is None or all(sides):
                 return None
             pair = (found.relation, right) if sides[0] else (left, found.relation)
-            rows = rel.join_person(*pair, on, keep, condition)
-            return SpreadRows(rows, found.values, None)
+            return replace(found, relation=rel.join_person(*pair, on, keep, condition))
     return None
 
 
-def _of_people(relation: rel.PerPerson, taken: set[str]) -> SpreadRows | None:
+def _of_people(relation: rel.PerPerson, taken: set[str]) -> SpreadRows:
     below = relation.input
-    others = [k for k in relation.keys if not rel.names_person(k.expression, below)]
-    partition = tuple(one.expression for one in others)
-    named, windows, values = list(relation.keys), list[WindowColumn](), {}
+    keys = (k.expression for k in relation.keys if not rel.names_person(k.expression, below))
+    partition, scope = tuple(keys), rel.columns_of(below)
+    named, windows, values = list(relation.keys), list[WindowColumn](), dict[str, Column]()
+    added: Expression
     for one in relation.aggregates:
         new, met = _fresh(f"all {one.name}", taken), _counts(one)
         if one.summary in SUMMED:
             found = WindowColumn(new, one.summary, one.argument, partition, where=one.where)
             windows.append(found)
             named.append(Named(one.name, Column(new)))
-        elif one.summary is Summary.COUNT_DISTINCT and one.argument is not None:
+        if one.summary is Summary.COUNT_DISTINCT and one.argument is not None:
             alike = (*partition, one.argument, met)  # of which one row counts
             windows.append(WindowColumn(new, WindowFunction.ROW_NUMBER, partition=alike))
             met &= Column(new).equals(1)
         if one.summary in _COUNTS:
-            counts = _fresh(f"{one.name} counts", taken)
-            named.append(Named(counts, met))
-            value = None
+            added, none = Literal(1, Kind.INTEGER), Literal(0, Kind.INTEGER)
             if one.summary is Summary.SUM and one.argument is not None:
-                value = _fresh(f"each {one.name}", taken)
-                named.append(Named(value, one.argument))
-            values[one.name] = value, counts
+                added, none = one.argument, Literal(None, infer(one.argument, scope).kind)
+            values[one.name] = Column(_fresh(f"each {one.name}", taken))
+            named.append(Named(values[one.name].name, Case(((met, added),), none)))
     rows = rel.PersonWindow(below, tuple(windows)) if windows else below
-    return SpreadRows(
-        rel.Project(rows, tuple(named)), values, frozenset(one.name for one in others)
-    )
+    return SpreadRows(rel.Project(rows, tuple(named)), values)
 
 
 def _counts(one: PersonAggregate) -> Expression:
     """Whether a row counts, for a summary of its owner's rows."""
-    always = Call(Function.IS_NULL, (one.argument,)) if one.argument is not None else None
-    parts = [] if one.where is None else [Call(Function.COALESCE, (one.where, _NO))]
-    parts += [] if always is None else [Call(Function.NOT, (always,))]
-    return (parts[0] if len(parts) == 1 else Call(Function.AND, tuple(parts))) if parts else _YES
+    known = _YES if one.argument is None else ~Call(Function.IS_NULL, (one.argument,))
+    return known if one.where is None else Call(Function.COALESCE, (one.where, _NO)) & known
 
 
 def _projected(found: SpreadRows, columns: tuple[Named, ...], taken: set[str]) -> SpreadRows:
     """The same with other columns, and with what each row adds to them."""
-    more: list[Named] = []
-    values = {}
-    for one in columns:
-        each = found.each(one.expression)
-        if each is None:
-            continue
-        value: str | None = _fresh(f"each {one.name}", taken)
-        counts = _fresh(f"{one.name} counts", taken)
-        if isinstance(one.expression, Column):
-            old, known = found.values[one.expression.name]
-            more.append(Named(counts, Column(known)))
-            value, each = (None, None) if old is None else (value, Column(old))
-        else:
-            more.append(Named(counts, ~each.is_null()))
-        if value is not None and each is not None:
-            more.append(Named(value, each))
-        values[one.name] = value, counts
-    copies = {
-        one.expression.name: one.name for one in columns if isinstance(one.expression, Column)
-    }
-    keys = found.keys if found.keys is not None and found.keys <= copies.keys() else None
+    parts = ((one.name, found.each(one.expression)) for one in columns)
+    each = {name: (Column(_fresh(f"each {name}", taken)), part) for name, part in parts if part}
     there = rel.columns_of(found.relation).keys()
     kept = [one for one in columns if mentions(one.expression) <= there]
-    rows = rel.Project(found.relation, (*kept, *more))
-    return SpreadRows(rows, values, keys and frozenset(copies[one] for one in keys))
+    more = [Named(new.name, part) for new, part in each.values()]
+    return SpreadRows(
+        rel.Project(found.relation, (*kept, *more)), {name: new for name, (new, _) in each.items()}
+    )
 
 
 def _fresh(name: str, taken: set[str]) -> str:

@@ -30,7 +30,7 @@ from discreet.plan.relations import FilterRows, Named, PerPerson, Relation, colu
 from discreet.plan.released_tables import AnswerTable, ComputedTable
 from discreet.plan.row_counts import row_counts, spread
 from discreet.plan.typing import infer
-from discreet.sql.reader.aggregates import Aggregates, AskedValue, NeedsOneRowEach
+from discreet.sql.reader.aggregates import Aggregates, AskedValue
 from discreet.sql.reader.composed_aggregates import (
     MOST_COLUMNS,
     Entropy,
@@ -74,7 +74,6 @@ class AggregatedSelect:
             per_person=per_person,
             released=released,
             counts=lambda: {} if released else row_counts(select.relation),
-            spread=select.spread,
             total=self._total if select.totals else None,
             finer=None if released else self._finer,
         )
@@ -85,9 +84,6 @@ class AggregatedSelect:
         self.groupings: dict[Expression, Expression] = {}
         self.valued: dict[object, list[tuple[str, Expression]]] = {}
         self.summed: tuple[int, Query] | None = None
-        keys = select.spread and select.spread.keys
-        if select.spread and (keys is None or not self._shares(keys)):
-            raise NeedsOneRowEach
 
     def _possible(self, groups: Groups) -> Groups:
         """The groups without keys that are functions of keys whose values are public.
@@ -114,11 +110,6 @@ class AggregatedSelect:
     def _asks_beyond(self) -> bool:
         """Whether it has windows over released rows, or answers inside expressions."""
         return bool(self.beyond.windows or self.beyond.answers)
-
-    def _shares(self, columns: frozenset[str]) -> bool:
-        """Whether each group has one value of some columns, so that one person is in it once."""
-        needed = {Column(name) for name in columns}
-        return all(needed <= {self.keys[at] for at in one} for one in self.groups.sets)
 
     def read(self) -> NamedRelation | Answer:
         """The rows of people, or the answer."""
@@ -199,7 +190,8 @@ class AggregatedSelect:
     def _over_groups(self, reader: ExpressionReader, node: Node) -> Expression:
         """A window over groups, or an answer beside them; a key may ask about rows of a person."""
         look = self.outer.rows.look
-        if isinstance(node, exp.In) and look is not None:
+        of_groups = any(one is node for one, _ in self.outer.of_groups)
+        if isinstance(node, exp.In) and look is not None and not of_groups:
             query = node.args["query"].unnest()
             grouped = isinstance(query, exp.Select) and (
                 query.args.get("group") or any(map(has_aggregate, query.expressions))
@@ -403,12 +395,16 @@ class AggregatedSelect:
         return shown.over(self.beyond.joined(program, self.select, lift.lift), windows)
 
     def _measured(self, keys: tuple[Named, ...], aggregates: tuple[Aggregate, ...]) -> Program:
-        """The groups that are measured; those of finer ones where nothing else is asked."""
-        if aggregates or not self.valued:
+        """The groups that are measured; those of totals or finer ones where nothing else is."""
+        if aggregates or not (self.valued or self.summed):
             asked = Query(self.outer.relation, keys, aggregates, self.groups.sets)
             return _alone(of_possible_groups(asked))
-        first = next(iter(self.valued.values()))[0][1]
-        at = next(i for i, (name, _, _) in enumerate(self.beyond.answers) if Column(name) == first)
+        if self.summed is not None:
+            at = self.summed[0]
+        else:
+            first = next(iter(self.valued.values()))[0][1]
+            names = [Column(name) for name, _, _ in self.beyond.answers]
+            at = names.index(first)
         _, program, _ = self.beyond.answers.pop(at)
         columns = list(program.table.columns)
         renamed = dict(zip(columns, (key.name for key in keys), strict=False))

@@ -28,10 +28,10 @@ from discreet.plan.query import (
     summary_of,
 )
 from discreet.plan.released_tables import aggregate_type
-from discreet.plan.row_counts import SpreadRows, counted_column, hold_counts, lacks_counts
+from discreet.plan.row_counts import counted_column, hold_counts, lacks_counts
 from discreet.plan.summaries import PersonAggregate, summary_type
 from discreet.plan.typing import infer
-from discreet.sql.reader.aggregate_calls import AggregateCall, CallReader, both
+from discreet.sql.reader.aggregate_calls import AggregateCall, CallReader
 from discreet.sql.reader.composed_aggregates import (
     REGRESSIONS,
     ComposedAggregates,
@@ -61,17 +61,12 @@ class AskedValue(NamedTuple):
     ending: str = ""
 
 
-class NeedsOneRowEach(Exception):  # noqa: N818 - caught by the reader, and told to nobody
-    """Raised where an aggregate of people cannot be computed from their rows."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Aggregates(CallReader):
     """The aggregates of one SELECT, in the order in which they are first asked."""
 
     counts: Callable[[], Mapping[str, Range | None]]
     """Counts and sums of one person's rows; a subquery that is read adds its own."""
-    spread: SpreadRows | None
     total: Total | None
     finer: Finer | None
     _asked: dict[AggregateCall, tuple[Column, Node]] = field(default_factory=dict)
@@ -104,8 +99,6 @@ class Aggregates(CallReader):
         """An aggregate as a function of others; None for one that stands for itself."""
         inner = node.this if isinstance(node, exp.Filter) else node
         kind = type(inner)
-        if self.spread is not None:
-            return self._by_rows(node, self.spread)
         if isinstance(inner.this, exp.Distinct) and kind in {exp.Sum, exp.Avg}:
             return self._distinct(node, inner)
         if self.per_person:
@@ -165,8 +158,6 @@ class Aggregates(CallReader):
         inner = node.this if isinstance(node, exp.Filter) else node
         if not (type(inner) in _VALUED or isinstance(inner.this, exp.Mode)) or self.released:
             return None
-        if self.spread is not None:
-            raise NeedsOneRowEach
         if self.per_person or self.finer is None:
             raise self.reader.unknown(inner)
         if isinstance(inner, exp.WithinGroup):  # MODE() WITHIN GROUP (ORDER BY x)
@@ -184,52 +175,20 @@ class Aggregates(CallReader):
         """SUM or AVG of a value without bounds, by the rows that add up to it."""
         asked, *_ = self._read(node, None)
         (value,) = asked.arguments
-        held = hold_counts(self._release(asked, "_"), self.counts(), self.reader.types)
+        of = infer(value, self.reader.types)
+        held = hold_counts(self._bare(asked, "_"), self.counts(), self.reader.types)
         if infer(held.arguments[0], self.reader.types).range is not None:
             return None
         found = total(value, asked.where)
         if found is None or asked.measure is AggregateFunction.SUM:
             return found
-        sure = not infer(value, self.reader.types).nullable
-        counted = replace(asked, measure=AggregateFunction.COUNT, arguments=() if sure else (value,))
-        return self._mean(value, found, self._column(counted, node))
-
-    def _mean(self, value: Expression, total: Expression, counted: Expression) -> Expression:
-        """A sum over how many it is of."""
-        named = isinstance(value, Column)  # whose range may have one end
-        of = (self.reader.types[value.name] if named else infer(value, self.reader.types)).range
-        if of is not None and of.low >= 0:
-            total = call(Function.GREATEST, total, 0)
-        return total / call(Function.GREATEST, counted, 1)
-
-    def _by_rows(self, node: Node, spread: SpreadRows) -> Expression:
-        """An aggregate of people whose rows stand for them."""
-        asked, *several = self._read(node, None)
-        if several:
-            raise NeedsOneRowEach
-        people = AggregateCall(AggregateFunction.COUNT_PEOPLE, (), asked.where)
-        if asked.measure is AggregateFunction.COUNT_PEOPLE or (
-            asked.measure is AggregateFunction.COUNT and not asked.arguments
-        ):
-            return self._column(people, node)
-        (argument, *more) = asked.arguments
-        each = spread.each(argument)
-        if asked.measure not in _ADDED or more or each is None:
-            raise NeedsOneRowEach
-        value, counts = each, ~each.is_null()
-        if isinstance(argument, Column):
-            name, where = spread.values[argument.name]
-            value, counts = name and Column(name), Column(where)
-        met = both(asked.where, counts)
-        counted = people if value is None else replace(people, where=met)
-        if asked.measure is AggregateFunction.COUNT:
-            return self._column(counted, node)
-        measure = AggregateFunction.COUNT if value is None else AggregateFunction.SUM
-        arguments = () if value is None else (value,)
-        total = self._column(AggregateCall(measure, arguments, met), node)
-        if asked.measure is AggregateFunction.SUM:
-            return total
-        return self._mean(argument, total, self._column(counted, node))
+        counts = replace(asked, measure=AggregateFunction.COUNT)
+        counted = self._column(counts if of.nullable else replace(counts, arguments=()), node)
+        # A range with one end is that of a column.
+        ends = self.reader.types[value.name].range if isinstance(value, Column) else None
+        found = call(Function.GREATEST, found, 0) if ends is not None and ends.low >= 0 else found
+        none = counted.equals(0), Literal(None, Kind.REAL)
+        return Case((none,), found / call(Function.GREATEST, counted, 1))
 
     def _ranked_count(self, node: Node) -> Expression | None:
         """A quantile of a count or sum of a person's rows without bounds, by its logarithm.
@@ -356,7 +315,6 @@ class Aggregates(CallReader):
         return PersonAggregate(name, summary, argument, asked.where, asked.by, level)
 
 
-_ADDED = {AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.MEAN}
 _SOME = Range(0, 1)
 _TIMES: set[type[Node]] = {exp.Min, exp.Max, exp.Median, exp.Avg, exp.Quantile, exp.ApproxQuantile}
 _TIMES |= {exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup}

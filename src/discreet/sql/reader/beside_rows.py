@@ -1,14 +1,11 @@
-"""Aggregates that are measured by a question of their own, and joined to the rows of another.
+"""Aggregates of private rows beside all rows of a public table.
 
     FROM cities c LEFT JOIN visits v ON v.city = c.name GROUP BY c.name
         keeps all public rows: private rows are joined and grouped by themselves, and the answer
         stands beside the public rows. What was not measured (a group that was not found, a key that
         is not among those declared) is NULL.
-    AVG((SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.id)) FROM patients p
-        is the number of rows that meet over the number of rows of p: nobody has to bound how many
-        rows one person has, since limits are chosen for the rows that meet.
 
-Both are written as a SELECT over answers, which is read in their place; all of its private rows are
+It is written as a SELECT over answers, which is read in its place; all of its private rows are
 those of an ordinary join and GROUP BY. Each part of the text stands in it, or is refused.
 """
 
@@ -66,72 +63,15 @@ def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
     whole = key and {name.lower() for name in key} <= known.keys()
     by = [known[name.lower()] for name in key] if whole else beside.keys
 
-    def value(call: Node, found: Node) -> Node:
-        """What an aggregate is, beside public rows that may meet nobody."""
+    for call in beside.asked:
         if not _ignores_nulls(call, lambda part: beside.is_of(part, private.columns)):
             raise tables.syntax.refuse(call, _COUNTED)
-        return found
-
     join = exp.Join(this=kept.copy(), **copied_parts(joins[0], "on", "using"))
     inner = exp.Select(from_=exp.From(this=met.copy()), joins=[join], **copied_parts(node, "where"))
     rows = exp.Select(from_=exp.From(this=kept.copy()), **copied_parts(node, "where"))
     rows.set("distinct", exp.Distinct())
     rows.set("expressions", beside.named_keys(beside.keys))
-    return beside.select(rows, inner, by, value)
-
-
-def count_beside(syntax: Syntax, node: Node) -> exp.Select | None:
-    """A SELECT with SUM or AVG of a subquery that counts rows; None where it has none."""
-    beside = SelectParts(syntax, node)
-    where = node.args.get("where")
-    # Inside a subquery of WHERE, a name would also mean a column of the table that is counted.
-    if node.args.get("distinct") or (where is not None and where.find(exp.Query)):
-        return None
-    asked = {id(call): found for call in beside.asked if (found := _counting(call)) is not None}
-    if not asked or len({found.sql() for found in asked.values()}) > 1:
-        return None
-    (count, *_) = asked.values()
-    source, on = count.args["from_"].this, count.args["where"].this
-    inner = exp.Select(**copied_parts(node, "from_", "joins", "where"))
-    inner.append("joins", exp.Join(this=source.copy(), on=on.copy()))
-    own = [call for call in beside.asked if id(call) not in asked]
-    rows = exp.Select(**copied_parts(node, "from_", "joins", "where"))
-    all_rows = named(exp.Count(this=exp.Star(), big_int=True), "rows")
-    listed = [named(call.copy(), f"own {at}") for at, call in enumerate(own)]
-    rows.set("expressions", [*beside.named_keys(beside.keys), *listed, all_rows])
-    if beside.keys:
-        rows.set("group", exp.Group(expressions=[key.copy() for key in beside.keys]))
-    places = {id(call): column(ROWS, f"own {at}") for at, call in enumerate(own)}
-
-    def value(call: Node, found: Node) -> Node:
-        if id(call) in places:
-            return places[id(call)]
-        if isinstance(call, exp.Sum):
-            return found
-        return exp.Div(this=found, expression=column(ROWS, "rows"))
-
-    counts: list[Node] = [count.expressions[0].unalias()]
-    found = beside.select(rows, inner, beside.keys, value, counts)
-    outer = node.args["from_"].this.alias_or_name if not node.args.get("joins") else ""
-    keys = [*inner.expressions[: len(beside.keys)], inner.args.get("group")]
-    keys.append(inner.args.get("where"))
-    for name in (c for part in keys if part and outer for c in part.find_all(exp.Column)):
-        if not name.table:  # the table that is counted may have a column of this name too
-            name.set("table", exp.to_identifier(outer, quoted=True))
-    return found
-
-
-def _counting(call: Node) -> Node | None:
-    """The subquery of SUM or AVG of one that counts rows by conditions."""
-    inner = call.this.unnest() if isinstance(call, exp.Sum | exp.Avg) else None
-    select = inner.this if isinstance(inner, exp.Subquery) else inner
-    if not isinstance(select, exp.Select) or len(select.expressions) != 1:
-        return None
-    known = {"expressions", "from_", "where"}
-    plain = all(not value or name in known for name, value in select.args.items())
-    count = select.expressions[0].unalias()
-    rows = isinstance(count, exp.Count) and not isinstance(count.this, exp.Distinct)
-    return select if plain and rows and select.args.get("where") is not None else None
+    return beside.select(rows, inner, by)
 
 
 class SelectParts:
@@ -163,21 +103,9 @@ class SelectParts:
         taken = [one.name.lower() for one in self.keys[:at]]
         return key.name if key.name and key.name.lower() not in taken else f"key {at}"
 
-    def select(
-        self,
-        rows: exp.Select,
-        inner: exp.Select,
-        by: Sequence[Node],
-        value: Callable[[Node, Node], Node],
-        measured: Sequence[Node] | None = None,
-    ) -> exp.Select:
+    def select(self, rows: exp.Select, inner: exp.Select, by: Sequence[Node]) -> exp.Select:
         """The SELECT over `rows` and, beside them, `inner` grouped by some of the keys."""
-        calls = list(measured or self.asked)
-        self.measure(inner, by, calls)
-        found = {
-            id(call): value(call, column(_BESIDE, f"value {0 if measured else at}"))
-            for at, call in enumerate(self.asked)
-        }
+        found = self.measure(inner, by, self.asked, _BESIDE)
         same = [
             exp.NullSafeEQ(
                 this=column(ROWS, self._name(key)), expression=column(_BESIDE, self._name(key))
@@ -189,12 +117,15 @@ class SelectParts:
         join.set("kind", None if by else "CROSS")
         return self.over(exp.Select(from_=exp.From(this=aliased(rows, ROWS)), joins=[join]), found)
 
-    def measure(self, inner: exp.Select, by: Sequence[Node], calls: Sequence[Node]) -> None:
-        """Give a SELECT some of the keys, and aggregates under names of their own."""
+    def measure(
+        self, inner: exp.Select, by: Sequence[Node], calls: Sequence[Node], source: str
+    ) -> dict[int, Node]:
+        """Give a SELECT some of the keys, and aggregates; and the column of each."""
         values = [named(call.copy(), f"value {at}") for at, call in enumerate(calls)]
         inner.set("expressions", [*self.named_keys(by), *values])
         if by:
             inner.set("group", exp.Group(expressions=[key.copy() for key in by]))
+        return {id(call): column(source, f"value {at}") for at, call in enumerate(calls)}
 
     def over(self, outer: exp.Select, found: dict[int, Node]) -> exp.Select:
         """Give a SELECT over answers what is asked of them."""
@@ -295,14 +226,17 @@ def copied_parts(node: Node, *parts: str) -> dict[str, object]:
 
 
 def column(table: str, name: str) -> exp.Column:
+    """A column of a table."""
     return exp.column(exp.to_identifier(name, quoted=True), exp.to_identifier(table, quoted=True))
 
 
 def named(node: Node, name: str) -> Node:
+    """A value under a name."""
     return exp.alias_(node, name, quoted=True)
 
 
 def aliased(select: exp.Select, name: str) -> exp.Subquery:
+    """A SELECT in FROM."""
     return exp.Subquery(
         this=select, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True))
     )

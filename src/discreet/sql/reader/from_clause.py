@@ -15,8 +15,7 @@ from discreet.plan.relations import Relation, Scan, columns_of
 from discreet.plan.released_tables import ConstantRows, PublicRows
 from discreet.plan.row_counts import spread as spread_rows
 from discreet.plan.schema import PublicTable, Schema
-from discreet.sql.reader.aggregates import NeedsOneRowEach
-from discreet.sql.reader.beside_rows import count_beside, keep_public_rows
+from discreet.sql.reader.beside_rows import keep_public_rows
 from discreet.sql.reader.constant_joins import join_constants
 from discreet.sql.reader.constant_tables import (
     ConstantReader,
@@ -41,7 +40,6 @@ from discreet.sql.reader.select import SelectReader
 from discreet.sql.reader.select_list import Answer, SelectOver, is_simple
 from discreet.sql.reader.set_operations import combine
 from discreet.sql.reader.syntax import (
-    PERSON,
     NamedRelation,
     Node,
     Syntax,
@@ -132,28 +130,15 @@ class RelationReader:
     def _select_rows(
         self, node: Node, rows: NamedRelation, where: list[Node] | None, *, whole: bool
     ) -> Rows:
-        """A SELECT over private rows; over people by their rows where a count has no bounds."""
+        """A SELECT over private rows, with sums by rows of people where counts have no bounds."""
         try:
             return SelectReader(self, node, rows, where, whole=whole).read()
         except QueryRefused as refused:
-            counted = refused.code == "unbounded_count"
-            instead = count_beside(self.syntax, node) if counted else None
-            if instead is not None:
+            unbounded = refused.code in {"unbounded_count", "type"}
+            if unbounded and spread_rows(rows.relation) is not None:
                 with suppress(QueryRefused):
-                    return self.instead(node, instead, whole=whole)
-            unbounded = counted or refused.code == "type"
-            spread = spread_rows(rows.relation) if unbounded else None
-            if spread is None:
-                raise
-            owned = {c.column for c in rows.columns if c.owns and PERSON in c.identities}
-            spread = replace(spread, keys=spread.keys and spread.keys - owned)
-            by_rows = replace(rows, relation=spread.relation)
-            self.syntax.spread.append(rows.relation)
-            with suppress(NeedsOneRowEach, QueryRefused):
-                return SelectReader(self, node, by_rows, where, whole=whole, spread=spread).read()
-            with suppress(QueryRefused):
-                return SelectReader(self, node, rows, where, whole=whole, totals=True).read()
-            raise refused from None
+                    return SelectReader(self, node, rows, where, whole=whole, totals=True).read()
+            raise
 
     def _after_groups(self, node: Node, met: "_AnswersMet", *, whole: bool) -> Rows:
         """A SELECT that joins answers with private rows, where it can join them with groups."""

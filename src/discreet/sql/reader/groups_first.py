@@ -17,7 +17,7 @@ from sqlglot import exp
 from discreet.plan.expressions import Column
 from discreet.plan.query import Query
 from discreet.plan.released_tables import is_single
-from discreet.sql.reader.beside_rows import ROWS, SelectParts, aliased, column, copied_parts
+from discreet.sql.reader.beside_rows import ROWS, SelectParts, aliased, copied_parts
 from discreet.sql.reader.joins import Constants, Public
 from discreet.sql.reader.select_list import Answer
 from discreet.sql.reader.syntax import (
@@ -34,10 +34,8 @@ Source: TypeAlias = NamedRelation | Answer | Constants
 
 def windows_after_groups(syntax: Syntax, node: Node) -> tuple[exp.Select, exp.Select]:
     """A SELECT of groups, and one over them with the windows and values that were asked."""
-    parts = SelectParts(syntax, node)
-    found = {id(call): column(ROWS, f"value {at}") for at, call in enumerate(parts.asked)}
-    groups = exp.Select(**copied_parts(node, "having"))
-    parts.measure(groups, parts.keys, parts.asked)
+    parts, groups = SelectParts(syntax, node), exp.Select(**copied_parts(node, "having"))
+    found = parts.measure(groups, parts.keys, parts.asked, ROWS)
     outer = parts.over(exp.Select(), found)
     outer.set("where", None)  # HAVING is said of the groups
     return groups, outer
@@ -167,21 +165,19 @@ class _Meeting:
         return {one.column for one in lookup(self.syntax, node, answer.columns)[0]}
 
     def select(self, inner: exp.Select, outer: exp.Select) -> exp.Select | None:
-        """The SELECT over groups and answers; None where a row of a group may tell another value."""
-        found, asked = dict[int, Node](), list[Node]()
-        for call in self.parts.asked:
-            if self._is_ours(call):
-                found[id(call)] = column(ROWS, f"value {len(asked)}")
-                asked.append(call)
-            elif isinstance(call, _OF_EQUAL) and self._is_theirs(call.this):
-                found[id(call)] = call.this
-            else:
-                return None
+        """The SELECT over groups and answers; None where a group may tell several values."""
+        asked = [call for call in self.parts.asked if self._is_ours(call)]
+        others = [call for call in self.parts.asked if call not in asked]
+        equal = [one for one in others if isinstance(one, _OF_EQUAL) and self._is_theirs(one.this)]
+        if equal != others:
+            return None
         own = [one for one in self.where if self._is_ours(one)]
         rest = [one for one in self.where if one not in own and one not in self.met]
         if not all(map(self._is_theirs, [*rest, *self.others])):
             return None
-        self.parts.measure(inner, self.keys, asked or [exp.Count(this=exp.Star(), big_int=True)])
+        measured = asked or [exp.Count(this=exp.Star(), big_int=True)]
+        found = self.parts.measure(inner, self.keys, measured, ROWS)
+        found |= {id(call): call.this for call in others}
         if own:
             inner.set("where", exp.Where(this=exp.and_(*own)))
         outer.set("from_", exp.From(this=aliased(inner, ROWS)))

@@ -204,7 +204,14 @@ _MALFORMED: Final = said("""syntax: the text is not a SQL statement
 
 _BEFORE_NAMES: Final = {
     *(TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.DOT, TokenType.L_PAREN),
-    *(TokenType.WITH, TokenType.ALIAS, TokenType.FROM, TokenType.JOIN, TokenType.ON, TokenType.WHERE),
+    *(
+        TokenType.WITH,
+        TokenType.ALIAS,
+        TokenType.FROM,
+        TokenType.JOIN,
+        TokenType.ON,
+        TokenType.WHERE,
+    ),
     *(TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.PARTITION_BY),
     *(TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.BETWEEN, TokenType.LIKE),
     *(TokenType.CASE, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.EQ, TokenType.NEQ),

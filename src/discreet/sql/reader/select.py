@@ -24,7 +24,6 @@ from discreet.plan.relations import (
     columns_of,
     computed_columns,
 )
-from discreet.plan.row_counts import SpreadRows
 from discreet.plan.schema import PersonPeriod
 from discreet.sql.reader.aggregated_select import LIMIT, ORDER, AggregatedSelect
 from discreet.sql.reader.beside_rows import ROWS
@@ -147,8 +146,6 @@ class SelectReader:
 
     program: Program | None = None
     """Released rows, where it reads those in place of private ones."""
-    spread: SpreadRows | None = None
-    """What each row adds, where rows of people stand in place of the people."""
     of_groups: Sequence[tuple[Node, QueryRefused]] = ()
     """Conditions of WHERE on keys among released values; refused where they are of no key."""
     totals = False
@@ -162,13 +159,12 @@ class SelectReader:
         where: list[Node] | None,
         *,
         whole: bool,
-        spread: SpreadRows | None = None,
         totals: bool = False,
     ) -> None:
         self.syntax = syntax = tables.syntax
         self.select = select
         self.whole = whole
-        self.spread, self.totals = spread, totals
+        self.totals = totals
         self.columns = rows.columns
         self.subquery: Callable[[Node], object] = tables.subquery
         self.private = SelectRows(tables, rows, select)
