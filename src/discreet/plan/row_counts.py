@@ -28,6 +28,7 @@ from discreet.plan.expressions import (
     Expression,
     Function,
     Literal,
+    call,
     conjuncts,
     mapped,
     mentions,
@@ -282,8 +283,8 @@ class SpreadRows:
     def each(self, of: Expression) -> Expression | None:
         """What each row adds to a value of people; None where rows do not add up to it.
 
-        A value is a column of `values`; it times a literal, or over a whole number; one of several
-        such values, or NULL or 0, as conditions on people choose.
+        A value is a column of `values`; it times a literal, or over a whole number; a sum or a
+        difference of two; or one of several, or NULL or 0, as conditions on people choose.
         """
         match of:
             case Column(name):
@@ -304,6 +305,13 @@ class SpreadRows:
                     known |= infer(other, rel.columns_of(self.relation)).kind is Kind.INTEGER
                 part = self.each(value) if known else None
                 return part and Call(by, (part, other))
+            case Call(Function.ADD | Function.SUBTRACT as by, (left, right)):
+                sides = [part for part in map(self.each, (left, right)) if part is not None]
+                if len(sides) < 2:
+                    return None
+                added = Call(by, tuple(call(Function.COALESCE, part, 0) for part in sides))
+                kind = infer(added, rel.columns_of(self.relation)).kind
+                return Case(((of.is_null(), Literal(None, kind)),), added)
             case Cast(value, Kind.REAL):
                 part = self.each(value)
                 return part and replace(of, operand=part)
@@ -314,32 +322,29 @@ class SpreadRows:
         return None
 
 
-def spread(relation: rel.Relation) -> SpreadRows | None:
-    """A relation of people by their rows; None where it is none."""
+def spread(relation: rel.Relation) -> Iterator[SpreadRows]:
+    """A relation of people by their rows: of one side of each join, which may be either."""
     nodes, _ = rel.nodes_of(relation)
-    with suppress(InputError):  # where a column is read that is not there
-        return _spread(relation, {name.lower() for one in nodes for name in rel.columns_of(one)})
-    return None
+    return _spread(relation, {name.lower() for one in nodes for name in rel.columns_of(one)})
 
 
-def _spread(relation: rel.Relation, taken: set[str]) -> SpreadRows | None:
+def _spread(relation: rel.Relation, taken: set[str]) -> Iterator[SpreadRows]:
     match relation:
         case rel.PerPerson():
-            return _of_people(relation, taken)
+            yield _of_people(relation, taken)
         case rel.FilterRows() | rel.JoinPublic() | rel.MatchPublic():
-            found = _spread(relation.input, taken)
-            return found and replace(found, relation=replace(relation, input=found.relation))
+            for one in _spread(relation.input, taken):
+                with suppress(InputError):  # where a column is read that is not there
+                    yield replace(one, relation=replace(relation, input=one.relation))
         case rel.Project(below, columns):
-            found = _spread(below, taken)
-            return found and _projected(found, columns, taken)
-        case rel.JoinPerson(left, right, on, keep, condition):  # of one side alone
-            sides = _spread(left, taken), _spread(right, taken)
-            found = sides[0] or sides[1]
-            if found is None or all(sides):
-                return None
-            pair = (found.relation, right) if sides[0] else (left, found.relation)
-            return replace(found, relation=rel.join_person(*pair, on, keep, condition))
-    return None
+            for one in _spread(below, taken):
+                yield _projected(one, columns, taken)
+        case rel.JoinPerson(left, right, on, keep, condition):
+            pairs = [((one.relation, right), one) for one in _spread(left, taken)]
+            pairs += [((left, one.relation), one) for one in _spread(right, taken)]
+            for sides, one in pairs:
+                with suppress(InputError):
+                    yield replace(one, relation=rel.join_person(*sides, on, keep, condition))
 
 
 def _of_people(relation: rel.PerPerson, taken: set[str]) -> SpreadRows:

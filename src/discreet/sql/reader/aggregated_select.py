@@ -83,7 +83,7 @@ class AggregatedSelect:
         self.keys = list(self.groups.keys)
         self.groupings: dict[Expression, Expression] = {}
         self.valued: dict[object, list[tuple[str, Expression]]] = {}
-        self.summed: tuple[int, Query] | None = None
+        self.summed: dict[int, Query] = {}
 
     def _possible(self, groups: Groups) -> Groups:
         """The groups without keys that are functions of keys whose values are public.
@@ -241,8 +241,8 @@ class AggregatedSelect:
 
     def _total(self, of: Expression, where: Expression | None) -> Expression | None:
         """A sum over people, by their rows: all of them are one question beside this one."""
-        rows = spread(self.outer.relation)
-        each = rows and rows.each(of)
+        by_rows = ((rows, rows.each(of)) for rows in spread(self.outer.relation))
+        rows, each = next((one for one in by_rows if one[1] is not None), (None, None))
         if rows is None or each is None or len(self.groups.sets) > 1:
             return None
         found = self.beyond.column("total", Type(Kind.REAL))
@@ -250,16 +250,17 @@ class AggregatedSelect:
         with suppress(InputError):
             check(total, columns_of(rows.relation))
             self.beyond.types[found.name] = Type(released_kind(total))
-            if self.summed is None:
+            known = (at for at, one in self.summed.items() if one.relation == rows.relation)
+            at = next(known, len(self.beyond.answers))
+            if at in self.summed:
+                query, (name, _, on) = self.summed[at], self.beyond.answers[at]
+                query = replace(query, aggregates=(*query.aggregates, total))
+            else:
                 keys = self._named_beside(self.keys)
                 query = of_possible_groups(Query(rows.relation, tuple(keys), (total,)))
-                self.summed = len(self.beyond.answers), query
-                self.beyond.answers.append((found.name, _alone(query), _meeting(keys)))
-            else:
-                at, query = self.summed
-                query = replace(query, aggregates=(*query.aggregates, total))
-                name, _, on = self.beyond.answers[at]
-                self.summed, self.beyond.answers[at] = (at, query), (name, _alone(query), on)
+                name, on = found.name, _meeting(keys)
+            self.summed[at] = query
+            self.beyond.answers[at : at + 1] = [(name, _alone(query), on)]
             return found
         return None
 
@@ -399,8 +400,8 @@ class AggregatedSelect:
         if aggregates or not (self.valued or self.summed):
             asked = Query(self.outer.relation, keys, aggregates, self.groups.sets)
             return _alone(of_possible_groups(asked))
-        if self.summed is not None:
-            at = self.summed[0]
+        if self.summed:
+            at = next(iter(self.summed))
         else:
             first = next(iter(self.valued.values()))[0][1]
             names = [Column(name) for name, _, _ in self.beyond.answers]

@@ -135,7 +135,7 @@ class RelationReader:
             return SelectReader(self, node, rows, where, whole=whole).read()
         except QueryRefused as refused:
             unbounded = refused.code in {"unbounded_count", "type"}
-            if unbounded and spread_rows(rows.relation) is not None:
+            if unbounded and any(spread_rows(rows.relation)):
                 with suppress(QueryRefused):
                     return SelectReader(self, node, rows, where, whole=whole, totals=True).read()
             raise
