@@ -145,7 +145,7 @@ SELECT city, AVG(age) FROM visits WHERE urgent AND city IN (SELECT city FROM vis
 --   filter case[NOT(IS_NULL(answer 1)) -> True; (answer 2 = 0) -> False; (IS_NULL(city) or (answer 2 > answer 2_2)) -> None:BOOLEAN; else False]
 --   compute city, avg_age
 
-PIVOT visits ON city USING COUNT(*) GROUP BY urgent
+SELECT * FROM (PIVOT visits ON city USING COUNT(*) GROUP BY urgent)
 -- scan visits
 -- key urgent
 -- aggregate Austin := COUNT(*) where (city = 'Austin')

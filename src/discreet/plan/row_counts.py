@@ -293,14 +293,14 @@ class SpreadRows:
                 return of
             case Literal(value, kind):
                 return of if kind.is_number and value == 0 else None
-            case Call(Function.MULTIPLY, (Literal() as factor, value)):
+            case Call(Function.MULTIPLY, (Literal() as factor, value)) if not _is_literal(value):
                 return self.each(Call(Function.MULTIPLY, (value, factor)))
             case Call(
                 Function.COALESCE | Function.MULTIPLY | Function.DIVIDE as by, (value, other)
             ):
-                known = isinstance(other, Literal)
-                if by is Function.COALESCE:
-                    known = known and other == Literal(0, other.kind)
+                known = _is_literal(other)
+                if isinstance(other, Literal) and by is Function.COALESCE:
+                    known = other.value == 0
                 elif by is Function.DIVIDE:
                     known |= infer(other, rel.columns_of(self.relation)).kind is Kind.INTEGER
                 part = self.each(value) if known else None
@@ -320,6 +320,10 @@ class SpreadRows:
                 chosen = tuple((test, part) for test, part in parts if part is not None)
                 return Case(chosen, last) if last and len(chosen) == len(parts) else None
         return None
+
+
+def _is_literal(expression: Expression) -> bool:
+    return isinstance(expression, Literal)
 
 
 def spread(relation: rel.Relation) -> Iterator[SpreadRows]:

@@ -404,8 +404,8 @@ class AggregatedSelect:
             at = next(iter(self.summed))
         else:
             first = next(iter(self.valued.values()))[0][1]
-            names = [Column(name) for name, _, _ in self.beyond.answers]
-            at = names.index(first)
+            names = [name for name, _, _ in self.beyond.answers]
+            at = next(i for i, name in enumerate(names) if Column(name) == first)
         _, program, _ = self.beyond.answers.pop(at)
         columns = list(program.table.columns)
         renamed = dict(zip(columns, (key.name for key in keys), strict=False))

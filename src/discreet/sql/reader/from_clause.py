@@ -134,8 +134,8 @@ class RelationReader:
         try:
             return SelectReader(self, node, rows, where, whole=whole).read()
         except QueryRefused as refused:
-            unbounded = refused.code in {"unbounded_count", "type"}
-            if unbounded and any(spread_rows(rows.relation)):
+            counted = refused.code == "unbounded_count"
+            if counted or (refused.code == "type" and any(spread_rows(rows.relation))):
                 with suppress(QueryRefused):
                     return SelectReader(self, node, rows, where, whole=whole, totals=True).read()
             raise
@@ -146,6 +146,8 @@ class RelationReader:
         if found is None:
             raise met.refused from None
         select, sources = found
+        for clause in (node.args["from_"], *node.args["joins"]):
+            self.syntax.finish(clause.this)  # what stands there has been read, and is no copy
         tables = replace(self, named=(*self.named, *sources.items()))
         return tables.instead(node, select, whole=whole)
 

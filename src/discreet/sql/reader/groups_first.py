@@ -63,7 +63,7 @@ def join_after_groups(
     meeting = _Meeting(syntax, node, found)
     if not meeting.parts.keys and not meeting.parts.asked:
         return None
-    first, *joins = node.args["from_"], *node.args["joins"]
+    joins: list[Node] = node.args["joins"]
     sources: dict[str, Source] = {}
 
     def copied(clause: Node, of: object) -> Node:
@@ -77,7 +77,7 @@ def join_after_groups(
             copy.set("this", exp.Table(this=exp.to_identifier(name, quoted=True), alias=alias))
         return copy
 
-    inner, outer = exp.Select(from_=copied(first, found[0])), exp.Select(joins=[])
+    inner, outer = exp.Select(from_=copied(node.args["from_"], found[0])), exp.Select(joins=[])
     for join, of in zip(joins, found[1:], strict=True):
         copy = copied(join, of)
         if isinstance(of, Answer):

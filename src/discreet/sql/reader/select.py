@@ -212,7 +212,13 @@ class SelectReader:
         assert isinstance(found, NamedRelation)  # noqa: S101 - narrowing: the person is a key
         named = tuple(replace(column, source=ROWS) for column in found.columns)
         read = SelectReader(tables, outer, replace(found, columns=named), [], whole=False).read()
-        self.syntax.read_as([self.select], outer)
+        self.syntax.read_as([], groups)
+        for name, part in self.select.args.items():
+            if name not in {"from_", "joins", "where", "with_"}:  # those are no copies
+                self.syntax.part(self.select, name)
+                self.syntax.read_as(
+                    part if isinstance(part, list) else [part] if part else [], outer
+                )
         return read
 
     def meaning(self, node: exp.Column) -> Expression:
