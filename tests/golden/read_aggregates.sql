@@ -219,13 +219,20 @@ SELECT HISTOGRAM(city) FILTER (WHERE urgent) AS h FROM visits
 
 SELECT AVG(n) AS visits, COUNT(*) AS people FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) WHERE n > 1
 -- scan visits
--- window all n := COUNT()
--- project patient_id, n := all n, n counts := True
+-- per person patient_id, n := COUNT(*)
 -- filter (n > 1)
--- aggregate count := COUNT(*) where n counts
--- aggregate people := COUNT_PEOPLE(*)
--- output visits := (GREATEST(count, 0) / GREATEST(people, 1))
--- output people
+-- aggregate people := COUNT(*)
+-- also
+--   scan visits
+--   window all n := COUNT()
+--   project patient_id, n := all n, each n := case[True -> 1; else 0]
+--   filter (n > 1)
+--   aggregate total 1 := SUM(each n)
+-- then
+--   answer 0
+--   left join
+--     answer 1
+--   compute visits := case[(people = 0) -> None:REAL; else (GREATEST(total 1, 0) / GREATEST(people, 1))], people
 
 SELECT MEDIAN(n) AS m FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)
 -- scan visits

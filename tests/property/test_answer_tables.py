@@ -163,7 +163,49 @@ def stacked(draw):
     return f" {draw(st.sampled_from(['UNION ALL', 'UNION']))} ".join(sides)
 
 
-QUESTIONS = st.one_of(windowed(), regrouped(), joined(), stacked(), picked(), beside())
+PEOPLE = [
+    *("n", "t", "d", "n * 1.5", "t / n", "COALESCE(t, 0)", "CAST(d AS DOUBLE)"),
+    "CASE WHEN n > 2 THEN t ELSE 0 END",
+    "CASE WHEN o > 4 THEN n WHEN n = 1 THEN NULL ELSE t / 2 END",
+]
+
+
+@st.composite
+def of_people(draw):
+    """Sums over people of what their rows add up to, beside other aggregates of people."""
+    key, where = draw(st.sampled_from(KEYS)), draw(st.sampled_from(WHERE))
+    rows = f"""SELECT patient_id, {key} AS k, COUNT(*) AS n, SUM(cost) AS t, MAX(age) AS o,
+    COUNT(DISTINCT city) AS d FROM visits{where} GROUP BY 1, 2"""
+    one, two = draw(st.sampled_from(PEOPLE)), draw(st.sampled_from(PEOPLE))
+    values = [f"AVG({one})", f"SUM({two}) FILTER (WHERE n > 1)", "COUNT(*)", "AVG(o)", "COUNT(t)"]
+    asked = ", ".join(draw(st.lists(st.sampled_from(values), min_size=1, unique=True)))
+    if draw(st.booleans()):
+        how = draw(st.sampled_from(["JOIN", "LEFT JOIN"]))
+        tables = f"patients p {how} ({rows}) v ON v.patient_id = p.id"
+        return f"SELECT sex, {asked} FROM {tables} GROUP BY sex"
+    few = draw(st.sampled_from(["", " WHERE o > 2"]))
+    if draw(st.booleans()):
+        return f"SELECT k, {asked} FROM ({rows}) v{few} GROUP BY k"
+    return f"SELECT {asked} FROM ({rows}) v{few}"
+
+
+@st.composite
+def met(draw):
+    """Groups of private rows that meet released ones."""
+    key, value = draw(st.sampled_from(KEYS)), draw(st.sampled_from(VALUES))
+    first = draw(st.sampled_from(["", " ORDER BY 2 DESC, 1 LIMIT 2"]))
+    top = f"SELECT {key} AS a, COUNT(*) AS n FROM visits{draw(st.sampled_from(WHERE))} GROUP BY 1"
+    if draw(st.booleans()):
+        listed = f"SELECT a FROM ({top}{first})"
+        return f"SELECT {key} AS k, {value} FROM visits WHERE {key} IN ({listed}) GROUP BY 1"
+    many = draw(st.sampled_from(["", "y.n > 9 AND ", "y.a IS NOT NULL AND "]))
+    rows = f"visits JOIN ({top}{first}) y ON y.a = {key} WHERE {many}age > 2"
+    return f"SELECT {key} AS k, {value} AS v, COUNT(*) * 1.0 / MAX(y.n) FROM {rows} GROUP BY 1"
+
+
+QUESTIONS = st.one_of(
+    *(windowed(), regrouped(), joined(), stacked(), picked(), beside(), of_people(), met())
+)
 
 
 @pytest.fixture(scope="module")
@@ -228,6 +270,10 @@ BESIDE = [
     f"""SELECT sex, AVG(({TESTS} AND t.value > 2)) AS a, COUNT(*) AS n FROM patients p
     WHERE income > 100 GROUP BY sex ORDER BY a""",
     f"SELECT SUM(n) FROM (SELECT c.name, COUNT(v.age) AS n FROM {CITIES} GROUP BY c.name)",
+    """SELECT SUM((SELECT COUNT(DISTINCT t.value) FROM tests t WHERE t.patient = p.id)) AS n
+    FROM patients p""",
+    f"""SELECT SUM(({TESTS})) AS n, AVG(({TESTS} AND t.value > 2)) AS a FROM patients p WHERE EXISTS
+    (SELECT 1 FROM tests r WHERE r.patient = p.id AND r.value > 2)""",
 ]
 
 
@@ -259,10 +305,6 @@ def test_what_was_not_measured_beside_public_rows_is_unknown_and_not_0(engine):
         f"SELECT DISTINCT COUNT(v.age) > -5 AS n FROM {CITIES} GROUP BY c.name",
         """SELECT c.name, COUNT(v.age) AS n FROM cities c LEFT JOIN (SELECT * FROM visits) v
         ON v.city = c.name GROUP BY 1""",
-        """SELECT SUM((SELECT COUNT(DISTINCT t.value) FROM tests t WHERE t.patient = p.id)) AS n
-        FROM patients p""",
-        f"""SELECT SUM(({TESTS})) AS n FROM patients p WHERE EXISTS (SELECT 1 FROM tests r
-        WHERE r.patient = p.id AND value > 2)""",
         f"SELECT DISTINCT SUM(({TESTS})) AS n FROM patients p GROUP BY sex",
     ],
 )

@@ -110,6 +110,14 @@ QUESTIONS = [
     amount BETWEEN 3 AND 40.5 AND age >= 0 AND age < 99 GROUP BY city""",
     """SELECT REGEXP_EXTRACT(city, '([a-h]*)[^a-h]?$', 1), AVG(LENGTH(street)), MAX(x) FROM
     (SELECT *, age AS x FROM free) WHERE x <= 50 AND x > -8.5 AND street <> 'b' GROUP BY 1""",
+    """SELECT city, AVG(n), MEDIAN(n), SUM(CASE WHEN n > 1 THEN t ELSE 0 END), AVG(t / n) FROM
+    (SELECT person, city, COUNT(age) AS n, SUM(amount) AS t FROM loose GROUP BY person, city)
+    GROUP BY city""",
+    """SELECT v.city, AVG(COALESCE(d, 0)), COUNT(*) FROM visits v LEFT JOIN (SELECT person,
+    COUNT(DISTINCT street) AS d FROM loose GROUP BY person) w ON w.person = v.person
+    GROUP BY v.city""",
+    """SELECT street, COUNT(*) FROM (SELECT person, street, ROW_NUMBER() OVER (PARTITION BY person
+    ORDER BY COUNT(*) DESC) AS r FROM loose GROUP BY person, street) WHERE r = 1 GROUP BY street""",
 ]
 
 

@@ -52,6 +52,12 @@ WINDOWS = [
     "CAST(100 * PERCENT_RANK() OVER ({w} ORDER BY city) AS BIGINT)",
     "CAST(100 * CUME_DIST() OVER ({w} ORDER BY age) AS BIGINT)",
 ]
+OF_GROUPS = [
+    "ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY COUNT(*) DESC, urgent)",
+    "SUM(COUNT(*)) OVER (PARTITION BY patient_id)",
+    "MAX(age) - LAG(MAX(age)) OVER (PARTITION BY patient_id ORDER BY urgent)",
+    "RANK() OVER (PARTITION BY patient_id ORDER BY MIN(visit_id))",
+]
 SUMMARIES = [
     *("COUNT(*)", "COUNT(DISTINCT city)", "SUM(age)", "MIN(visit_id)", "MAX(age)", "MEDIAN(age)"),
     *("MEDIAN(cost)", "CAST(AVG(cost) AS BIGINT)", "COUNT(*) FILTER (WHERE urgent)"),
@@ -254,6 +260,10 @@ def windowed(choose):
     elif choose.one([True, False, False]):
         inner = f"SELECT DISTINCT ON (patient_id) patient_id, urgent, age AS w FROM visits{where}"
         inner += f" ORDER BY patient_id, {choose.one(ORDERS)}"
+    elif choose.one([True, False, False]):
+        inner = f"SELECT patient_id, urgent, {choose.one(OF_GROUPS)} AS w FROM visits{where}"
+        inner += " GROUP BY patient_id, urgent"
+        inner += choose.one(["", " HAVING COUNT(*) > 1", " QUALIFY w < 3"])
     few = f"w {choose.one(['<', '>', '='])} {choose.one([1, 2, 3, 30])}"
     clamped = "LEAST(GREATEST(w, -50), 500)"
     return choose.one(

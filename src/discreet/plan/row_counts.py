@@ -14,26 +14,31 @@ buys. Nothing else has to be known of `n`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from discreet.errors import InputError
 from discreet.plan import relations as rel
 from discreet.plan.expressions import (
     Call,
     Case,
+    Cast,
     Column,
     Expression,
     Function,
     Literal,
+    call,
     conjuncts,
     mapped,
     mentions,
+    parts_of,
 )
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.possible_keys import FROM, UP_TO
-from discreet.plan.query import Aggregate, Query
+from discreet.plan.query import Aggregate, Query, check
 from discreet.plan.relations import Named
-from discreet.plan.summaries import SUMMED, PersonAggregate, Summary, WindowColumn
+from discreet.plan.summaries import SUMMED, PersonAggregate, Summary, WindowColumn, WindowFunction
 from discreet.plan.texts import longest_stored
 from discreet.plan.typing import infer
 
@@ -179,18 +184,29 @@ def counted_column(argument: Expression) -> str | None:
     return None
 
 
+def lacks_counts(
+    aggregate: Aggregate, counts: Mapping[str, Range | None], columns: Mapping[str, Type]
+) -> bool:
+    """Whether it has bounds once counts and sums that nobody bounded have some."""
+    assumed = {name: of or _NullableRange(-1, 1) for name, of in counts.items()}
+    with suppress(InputError):
+        check(hold_counts(aggregate, assumed, columns), columns)
+        return None in counts.values()
+    return False
+
+
 def hold_counts(
     aggregate: Aggregate, counts: Mapping[str, Range | None], columns: Mapping[str, Type]
 ) -> Aggregate:
     """The aggregate, with the counts and sums that need bounds clamped to the limits.
 
-    An argument that has no bounds reads columns whose range is proved as `_held` writes them,
-    wherever they stand in it: each row that counts has the same value either way.
+    An argument that has no bounds reads these columns as `_held` writes them wherever they stand in
+    it, but for the conditions of CASE. Where their range is proved, each row that counts has the
+    same value either way.
     """
     if aggregate.measure.is_count or not counts:
         return aggregate
-    proved = {name: of for name, of in counts.items() if isinstance(of, _ProvedRange)}
-    named = {name.removeprefix(_LENGTH) for name in proved}
+    named = {name.removeprefix(_LENGTH) for name, of in counts.items() if of is not None}
 
     def hold(argument: Expression) -> Expression:
         whole = _held(argument, counts)
@@ -200,8 +216,13 @@ def hold_counts(
         return inside(argument)
 
     def inside(part: Expression) -> Expression:
-        held = _held(part, proved) if counted_column(part) in proved else part
-        return mapped(part, inside) if held is part else held
+        held = _held(part, counts)
+        if held is not part:
+            return held
+        if isinstance(part, Case):  # conditions see counts as they are
+            branches = ((where, inside(value)) for where, value in part.branches)
+            return Case(tuple(branches), inside(part.otherwise))
+        return mapped(part, inside)
 
     return replace(aggregate, arguments=tuple(map(hold, aggregate.arguments)))
 
@@ -224,7 +245,7 @@ def _held(argument: Expression, counts: Mapping[str, Range | None]) -> Expressio
 def held_counts(query: Query) -> Mapping[str, Range]:
     """The counts and sums that are clamped to stated limits."""
     counts = row_counts(query.relation)
-    arguments = {argument for one in query.aggregates for argument in one.arguments}
+    arguments = {part for one in query.aggregates for of in one.arguments for part in _nested(of)}
     return {
         name: of
         for name, of in counts.items()
@@ -234,7 +255,13 @@ def held_counts(query: Query) -> Mapping[str, Range]:
     }
 
 
-_ADDED = {Summary.COUNT, Summary.SUM}
+def _nested(expression: Expression) -> Iterator[Expression]:
+    """An expression and all parts of it."""
+    yield expression
+    for part in parts_of(expression):
+        yield from _nested(part)
+
+
 _YES, _NO = (Literal(one, Kind.BOOLEAN) for one in (True, False))
 
 
@@ -242,91 +269,130 @@ _YES, _NO = (Literal(one, Kind.BOOLEAN) for one in (True, False))
 class SpreadRows:
     """A relation of people with each person's rows in place of their one row.
 
-    `values` are the columns that counted or added up these rows, and what each row adds: the column
-    of its value (None for 1) and that of whether it counts. `keys` are further columns that
-    distinguish rows of people below: where groups do not share them, one person is several.
+    `values` are the columns that counted or added up these rows, and the column of what each row
+    adds. Columns of people that nothing adds up to are not there.
 
-    Stability: rows are those of `PersonWindow` over the rows below, and filters on what is the same
-    in all rows of a person; whoever is added or removed takes their own rows along.
+    Stability: rows are those of `PersonWindow` over the rows below, filters on what is the same in
+    all rows of a person, and joins of these; whoever is added or removed takes their own rows
+    along.
     """
 
     relation: rel.Relation
-    values: Mapping[str, tuple[str | None, str]]
-    keys: frozenset[str]
+    values: Mapping[str, Column]
+
+    def each(self, of: Expression) -> Expression | None:
+        """What each row adds to a value of people; None where rows do not add up to it.
+
+        A value is a column of `values`; it times a literal, or over a whole number; a sum or a
+        difference of two; or one of several, or NULL or 0, as conditions on people choose.
+        """
+        match of:
+            case Column(name):
+                return self.values.get(name)
+            case Literal(None):
+                return of
+            case Literal(value, kind):
+                return of if kind.is_number and value == 0 else None
+            case Call(Function.MULTIPLY, (Literal() as factor, value)) if not _is_literal(value):
+                return self.each(Call(Function.MULTIPLY, (value, factor)))
+            case Call(
+                Function.COALESCE | Function.MULTIPLY | Function.DIVIDE as by, (value, other)
+            ):
+                known = _is_literal(other)
+                if isinstance(other, Literal) and by is Function.COALESCE:
+                    known = other.value == 0
+                elif by is Function.DIVIDE:
+                    known |= infer(other, rel.columns_of(self.relation)).kind is Kind.INTEGER
+                part = self.each(value) if known else None
+                return part and Call(by, (part, other))
+            case Call(Function.ADD | Function.SUBTRACT as by, (left, right)):
+                sides = [part for part in map(self.each, (left, right)) if part is not None]
+                if len(sides) < 2:
+                    return None
+                added = Call(by, tuple(call(Function.COALESCE, part, 0) for part in sides))
+                kind = infer(added, rel.columns_of(self.relation)).kind
+                return Case(((of.is_null(), Literal(None, kind)),), added)
+            case Cast(value, Kind.REAL):
+                part = self.each(value)
+                return part and replace(of, operand=part)
+            case Case(branches, otherwise):
+                last, parts = self.each(otherwise), [(t, self.each(v)) for t, v in branches]
+                chosen = tuple((test, part) for test, part in parts if part is not None)
+                return Case(chosen, last) if last and len(chosen) == len(parts) else None
+        return None
 
 
-def spread(relation: rel.Relation) -> SpreadRows | None:
-    """A relation of people by their rows; None where it is none, or has other summaries."""
+def _is_literal(expression: Expression) -> bool:
+    return isinstance(expression, Literal)
+
+
+def spread(relation: rel.Relation) -> Iterator[SpreadRows]:
+    """A relation of people by their rows: of one side of each join, which may be either."""
+    nodes, _ = rel.nodes_of(relation)
+    return _spread(relation, {name.lower() for one in nodes for name in rel.columns_of(one)})
+
+
+def _spread(relation: rel.Relation, taken: set[str]) -> Iterator[SpreadRows]:
     match relation:
         case rel.PerPerson():
-            return _of_people(relation)
-        case rel.FilterRows(below, predicate):
-            found = spread(below)
-            return found and replace(found, relation=rel.FilterRows(found.relation, predicate))
+            yield _of_people(relation, taken)
+        case rel.FilterRows() | rel.JoinPublic() | rel.MatchPublic():
+            for one in _spread(relation.input, taken):
+                with suppress(InputError):  # where a column is read that is not there
+                    yield replace(one, relation=replace(relation, input=one.relation))
         case rel.Project(below, columns):
-            found = spread(below)
-            return found and _projected(found, columns)
-    return None
+            for one in _spread(below, taken):
+                yield _projected(one, columns, taken)
+        case rel.JoinPerson(left, right, on, keep, condition):
+            pairs = [((one.relation, right), one) for one in _spread(left, taken)]
+            pairs += [((left, one.relation), one) for one in _spread(right, taken)]
+            for sides, one in pairs:
+                with suppress(InputError):
+                    yield replace(one, relation=rel.join_person(*sides, on, keep, condition))
 
 
-def _of_people(relation: rel.PerPerson) -> SpreadRows | None:
-    below, aggregates = relation.input, relation.aggregates
-    if any(one.summary not in SUMMED for one in aggregates):
-        return None
-    others = [k for k in relation.keys if not rel.names_person(k.expression, below)]
-    taken = {name.lower() for name in rel.columns_of(below)}
-    partition = tuple(one.expression for one in others)
-    windows = {one.name: _fresh(f"all {one.name}", taken) for one in aggregates}
-    columns = tuple(
-        WindowColumn(windows[one.name], one.summary, one.argument, partition, where=one.where)
-        for one in aggregates
-    )
-    named = [*relation.keys, *(Named(old, Column(new)) for old, new in windows.items())]
-    names = {one.name.lower() for one in named}
-    values = {}
-    for one in aggregates:
-        if one.summary in _ADDED:
-            counts = _fresh(f"{one.name} counts", names)
-            named.append(Named(counts, _counts(one)))
-            value = None
+def _of_people(relation: rel.PerPerson, taken: set[str]) -> SpreadRows:
+    below = relation.input
+    keys = (k.expression for k in relation.keys if not rel.names_person(k.expression, below))
+    partition, scope = tuple(keys), rel.columns_of(below)
+    named, windows, values = list(relation.keys), list[WindowColumn](), dict[str, Column]()
+    added: Expression
+    for one in relation.aggregates:
+        new, met = _fresh(f"all {one.name}", taken), _counts(one)
+        if one.summary in SUMMED:
+            found = WindowColumn(new, one.summary, one.argument, partition, where=one.where)
+            windows.append(found)
+            named.append(Named(one.name, Column(new)))
+        if one.summary is Summary.COUNT_DISTINCT and one.argument is not None:
+            alike = (*partition, one.argument, met)  # of which one row counts
+            windows.append(WindowColumn(new, WindowFunction.ROW_NUMBER, partition=alike))
+            met &= Column(new).equals(1)
+        if one.summary in _COUNTS:
+            added, none = Literal(1, Kind.INTEGER), Literal(0, Kind.INTEGER)
             if one.summary is Summary.SUM and one.argument is not None:
-                value = _fresh(f"each {one.name}", names)
-                named.append(Named(value, one.argument))
-            values[one.name] = value, counts
-    rows = rel.PersonWindow(below, columns) if columns else below
-    return SpreadRows(
-        rel.Project(rows, tuple(named)), values, frozenset(one.name for one in others)
-    )
+                added, none = one.argument, Literal(None, infer(one.argument, scope).kind)
+            values[one.name] = Column(_fresh(f"each {one.name}", taken))
+            named.append(Named(values[one.name].name, Case(((met, added),), none)))
+    rows = rel.PersonWindow(below, tuple(windows)) if windows else below
+    return SpreadRows(rel.Project(rows, tuple(named)), values)
 
 
 def _counts(one: PersonAggregate) -> Expression:
     """Whether a row counts, for a summary of its owner's rows."""
-    always = Call(Function.IS_NULL, (one.argument,)) if one.argument is not None else None
-    parts = [] if one.where is None else [Call(Function.COALESCE, (one.where, _NO))]
-    parts += [] if always is None else [Call(Function.NOT, (always,))]
-    return (parts[0] if len(parts) == 1 else Call(Function.AND, tuple(parts))) if parts else _YES
+    known = _YES if one.argument is None else ~Call(Function.IS_NULL, (one.argument,))
+    return known if one.where is None else Call(Function.COALESCE, (one.where, _NO)) & known
 
 
-def _projected(found: SpreadRows, columns: tuple[Named, ...]) -> SpreadRows | None:
-    """The same under other names; what each row adds is carried along."""
-    copies = {
-        one.expression.name: one.name for one in columns if isinstance(one.expression, Column)
-    }
-    if not found.keys <= copies.keys():
-        return None
-    names = {one.name.lower() for one in columns}
-    kept = {old: copies[old] for old in found.values if old in copies}
-    carried = {
-        part: _fresh(part, names) for old in kept for part in found.values[old] if part is not None
-    }
-    more = tuple(Named(new, Column(old)) for old, new in carried.items())
-    values = {
-        new: (value and carried[value], carried[counts])
-        for old, new in kept.items()
-        for value, counts in (found.values[old],)
-    }
-    keys = frozenset(copies[one] for one in found.keys)
-    return SpreadRows(rel.Project(found.relation, (*columns, *more)), values, keys)
+def _projected(found: SpreadRows, columns: tuple[Named, ...], taken: set[str]) -> SpreadRows:
+    """The same with other columns, and with what each row adds to them."""
+    parts = ((one.name, found.each(one.expression)) for one in columns)
+    each = {name: (Column(_fresh(f"each {name}", taken)), part) for name, part in parts if part}
+    there = rel.columns_of(found.relation).keys()
+    kept = [one for one in columns if mentions(one.expression) <= there]
+    more = [Named(new.name, part) for new, part in each.values()]
+    return SpreadRows(
+        rel.Project(found.relation, (*kept, *more)), {name: new for name, (new, _) in each.items()}
+    )
 
 
 def _fresh(name: str, taken: set[str]) -> str:

@@ -9,6 +9,7 @@ import pytest
 import discreet as dp
 from clinic import CLINIC, VISITS
 from discreet.errors import QueryRefused
+from discreet.plan.row_counts import held_counts
 from discreet.plan.schema import Limits, Schema
 from discreet.sql.reader.read import read
 from plain_answers import answered, clinic_tables, tidy
@@ -163,18 +164,18 @@ def test_a_count_beside_people_without_rows_is_null_and_not_the_limit():
 
 # --- without limits -------------------------------------------------------------------------------
 
-BY_ROWS = {
-    "AVG(n)": "(GREATEST(count, 0) / GREATEST(count_people, 1))",
-    "SUM(n)": "count",
-    "(SUM(n) / COUNT(*))": "(count / count_people)",
+TOTALS = {
+    "AVG(n)": "case[(count = 0) -> None:REAL; else (GREATEST(total 1, 0) / GREATEST(count, 1))]",
+    "SUM(n)": "total 1",
+    "(SUM(n) / COUNT(*))": "(total 1 / count)",
 }
 
 
-@pytest.mark.parametrize("outer", BY_ROWS)
+@pytest.mark.parametrize("outer", TOTALS)
 def test_without_limits_people_are_averaged_by_their_rows(outer):
     query = read(f"SELECT 0 + {outer} AS x FROM ({COUNTS})", CLINIC)  # noqa: S608 - ours
 
-    assert f"x := (0 + {BY_ROWS[outer]})" in plan_text(query)
+    assert f"x := (0 + {TOTALS[outer]})" in plan_text(query)
 
 
 PEOPLE_ROWS = {
@@ -186,6 +187,12 @@ PEOPLE_ROWS = {
     ),
     "MAX(n), MIN(n)": COUNTS,
     "city, AVG(n)": COUNTS.replace("patient_id", "patient_id, city", 1) + ", city",
+    "AVG(n), SUM(n)": COUNTS.replace("patient_id", "patient_id, city", 1) + ", city",
+    "SUM(n + t), AVG(t - n), AVG(n * 2.5)": COUNTS.replace(
+        "COUNT(*) AS n", "COUNT(*) AS n, SUM(age) AS t"
+    ),
+    "SUM(a.n), AVG(b.n), COUNT(*)": f"{COUNTS}) a JOIN ({COUNTS} HAVING COUNT(*) > 1) b"
+    " ON (a.patient_id = b.patient_id",
 }
 
 
@@ -199,6 +206,19 @@ def test_people_by_their_rows_mean_what_duckdb_says(outer):
     engine.execute("SET schema = 'data'")
 
     assert tidy(answered(engine, read(text, CLINIC))) == tidy(theirs)
+
+
+def test_a_limit_holds_a_count_inside_of_an_expression_and_not_in_its_conditions():
+    asked = read(OUTER.format("AVG(CASE WHEN n > 9 THEN n * 1.0 END)", COUNTS), STATED)
+
+    assert "case[(n > 9) -> (LEAST(n, 5) * 1.0); else None:REAL]" in plan_text(asked)
+    assert set(held_counts(asked)) == {"n"}
+
+
+@pytest.mark.parametrize("value", ["n * n", "SQRT(n)", "n - 1", "n * (2 * 3 - n)"])
+def test_what_rows_do_not_add_up_to_is_refused(value):
+    with pytest.raises(QueryRefused, match="one person's rows"):
+        read(OUTER.format(f"AVG({value})", COUNTS), CLINIC)
 
 
 def test_the_bounds_that_nobody_stated_are_bought_and_told():

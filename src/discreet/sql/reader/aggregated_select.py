@@ -3,6 +3,8 @@
 Grouped by the person it gives rows, one a person, for the question around it; else an answer.
 """
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,16 +17,19 @@ from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import (
     GROUPING,
     Aggregate,
+    AggregateFunction,
     Query,
     SortKey,
+    check,
     grouping_name,
     of_possible_groups,
+    released_kind,
 )
 from discreet.plan.relations import FilterRows, Named, PerPerson, Relation, columns_of
 from discreet.plan.released_tables import AnswerTable, ComputedTable
-from discreet.plan.row_counts import row_counts
+from discreet.plan.row_counts import row_counts, spread
 from discreet.plan.typing import infer
-from discreet.sql.reader.aggregates import Aggregates, AskedValue, NeedsOneRowEach
+from discreet.sql.reader.aggregates import Aggregates, AskedValue
 from discreet.sql.reader.composed_aggregates import (
     MOST_COLUMNS,
     Entropy,
@@ -68,7 +73,7 @@ class AggregatedSelect:
             per_person=per_person,
             released=released,
             counts=lambda: {} if released else row_counts(select.relation),
-            spread=None if select.spread is None else select.spread.values,
+            total=self._total if select.totals else None,
             finer=None if released else self._finer,
         )
         self.beyond = Beyond(self.syntax, self.aggregates.types, select.subquery)
@@ -77,8 +82,7 @@ class AggregatedSelect:
         self.keys = list(self.groups.keys)
         self.groupings: dict[Expression, Expression] = {}
         self.valued: dict[object, list[tuple[str, Expression]]] = {}
-        if select.spread and not self._shares(select.spread.keys):
-            raise NeedsOneRowEach
+        self.summed: dict[int, Query] = {}
 
     def _possible(self, groups: Groups) -> Groups:
         """The groups without keys that are functions of keys whose values are public.
@@ -105,11 +109,6 @@ class AggregatedSelect:
     def _asks_beyond(self) -> bool:
         """Whether it has windows over released rows, or answers inside expressions."""
         return bool(self.beyond.windows or self.beyond.answers)
-
-    def _shares(self, columns: frozenset[str]) -> bool:
-        """Whether each group has one value of some columns, so that one person is in it once."""
-        needed = {Column(name) for name in columns}
-        return all(needed <= {self.keys[at] for at in one} for one in self.groups.sets)
 
     def read(self) -> NamedRelation | Answer:
         """The rows of people, or the answer."""
@@ -156,9 +155,12 @@ class AggregatedSelect:
         return list(zip(names, values, nodes, strict=True))
 
     def _read_condition(self, clause: str) -> tuple[Expression, Node] | None:
-        """HAVING or QUALIFY."""
+        """HAVING with conditions of WHERE that groups are told by, or QUALIFY."""
         node = self.syntax.part(self.select, clause, "this")
-        return None if node is None else (self._post_reader().checked(node), node)
+        nodes = [] if node is None else [node]
+        nodes += [one for one, _ in self.outer.of_groups] if clause == "having" else []
+        found = [self._post_reader().checked(one) for one in nodes]
+        return (chain(Function.AND, found), nodes[0]) if found else None
 
     def _read_order(self) -> tuple[SortKey, ...]:
         if self.per_person and self.select.args.get("order"):
@@ -187,7 +189,8 @@ class AggregatedSelect:
     def _over_groups(self, reader: ExpressionReader, node: Node) -> Expression:
         """A window over groups, or an answer beside them; a key may ask about rows of a person."""
         look = self.outer.rows.look
-        if isinstance(node, exp.In) and look is not None:
+        of_groups = any(one is node for one, _ in self.outer.of_groups)
+        if isinstance(node, exp.In) and look is not None and not of_groups:
             query = node.args["query"].unnest()
             grouped = isinstance(query, exp.Select) and (
                 query.args.get("group") or any(map(has_aggregate, query.expressions))
@@ -208,13 +211,8 @@ class AggregatedSelect:
         if known in self.valued:
             return self.valued[known]
         scope = self.outer.reader.types
-        named = [self._key_name(key, at) for at, key in enumerate((*self.keys, of), start=1)]
-        names = [
-            self.beyond.column(name, infer(key, scope)).name
-            for name, key in zip(named, (*self.keys, of), strict=True)
-        ]
-        keys = [Named(name, key) for name, key in zip(names[:-1], self.keys, strict=True)]
-        groups = FinerGroups(self.outer.relation, keys, of, where, names[-1])
+        *keys, value = self._named_beside((*self.keys, of))
+        groups = FinerGroups(self.outer.relation, keys, of, where, value.name)
         type_of = infer(of, scope)
         if kind is ValueHistogram:
             listed = [one for one in groups.values or () if one is not None]
@@ -227,11 +225,43 @@ class AggregatedSelect:
             result = Kind.REAL if kind is Entropy else type_of.kind
             columns, endings = [self.beyond.column("value", Type(result))], [""]
             program = (groups.entropy if kind is Entropy else groups.mode)(columns[0].name)
-        same = [_same(key.expression, Column(key.name)) for key in keys]
-        on = chain(Function.AND, same) if same else None
-        self.beyond.answers.append((columns[0].name, program, on))
+        self.beyond.answers.append((columns[0].name, program, _meeting(keys)))
         self.valued[known] = list(zip(endings, columns, strict=True))
         return self.valued[known]
+
+    def _named_beside(self, keys: Sequence[Expression]) -> list[Named]:
+        """Keys of a question beside this one, under names that no other column has."""
+        stems = [self._key_name(key, at) for at, key in enumerate(keys, start=1)]
+        scope = self.outer.reader.types
+        return [
+            Named(self.beyond.column(stem, infer(key, scope)).name, key)
+            for stem, key in zip(stems, keys, strict=True)
+        ]
+
+    def _total(self, of: Expression, where: Expression | None) -> Expression | None:
+        """A sum over people, by their rows: all of them are one question beside this one."""
+        by_rows = ((rows, rows.each(of)) for rows in spread(self.outer.relation))
+        rows, each = next((one for one in by_rows if one[1] is not None), (None, None))
+        if rows is None or each is None or len(self.groups.sets) > 1:
+            return None
+        found = self.beyond.column("total", Type(Kind.REAL))
+        total = Aggregate(found.name, AggregateFunction.SUM, (each,), where)
+        with suppress(InputError):
+            check(total, columns_of(rows.relation))
+            self.beyond.types[found.name] = Type(released_kind(total))
+            known = (at for at, one in self.summed.items() if one.relation == rows.relation)
+            at = next(known, len(self.beyond.answers))
+            if at in self.summed:
+                query, (name, _, on) = self.summed[at], self.beyond.answers[at]
+                query = replace(query, aggregates=(*query.aggregates, total))
+            else:
+                keys = self._named_beside(self.keys)
+                query = of_possible_groups(Query(rows.relation, tuple(keys), (total,)))
+                name, on = found.name, _meeting(keys)
+            self.summed[at] = query
+            self.beyond.answers[at : at + 1] = [(name, _alone(query), on)]
+            return found
+        return None
 
     def _look(self, node: Node) -> Expression:
         """A key's lookup among a person's rows; beside keys nothing has a value for each row."""
@@ -365,13 +395,16 @@ class AggregatedSelect:
         return shown.over(self.beyond.joined(program, self.select, lift.lift), windows)
 
     def _measured(self, keys: tuple[Named, ...], aggregates: tuple[Aggregate, ...]) -> Program:
-        """The groups that are measured; those of finer ones where nothing else is asked."""
-        if aggregates or not self.valued:
+        """The groups that are measured; those of totals or finer ones where nothing else is."""
+        if aggregates or not (self.valued or self.summed):
             asked = Query(self.outer.relation, keys, aggregates, self.groups.sets)
-            bare = of_possible_groups(asked)
-            return Program((bare,), AnswerTable.of(0, bare))
-        first = next(iter(self.valued.values()))[0][1]
-        at = next(i for i, (name, _, _) in enumerate(self.beyond.answers) if Column(name) == first)
+            return _alone(of_possible_groups(asked))
+        if self.summed:
+            at = next(iter(self.summed))
+        else:
+            first = next(iter(self.valued.values()))[0][1]
+            names = [name for name, _, _ in self.beyond.answers]
+            at = next(i for i, name in enumerate(names) if Column(name) == first)
         _, program, _ = self.beyond.answers.pop(at)
         columns = list(program.table.columns)
         renamed = dict(zip(columns, (key.name for key in keys), strict=False))
@@ -395,6 +428,16 @@ def _is_function_of(expression: Expression, keys: set[Expression]) -> bool:
         not isinstance(expression, Column)
         and all(_is_function_of(part, keys) for part in parts_of(expression))
     )
+
+
+def _alone(query: Query) -> Program:
+    return Program((query,), AnswerTable.of(0, query))
+
+
+def _meeting(keys: Sequence[Named]) -> Expression | None:
+    """Where keys are those of a row beside."""
+    same = [_same(key.expression, Column(key.name)) for key in keys]
+    return chain(Function.AND, same) if same else None
 
 
 def _same(here: Expression, there: Expression) -> Expression:

@@ -28,10 +28,10 @@ from discreet.plan.query import (
     summary_of,
 )
 from discreet.plan.released_tables import aggregate_type
-from discreet.plan.row_counts import counted_column, hold_counts
+from discreet.plan.row_counts import counted_column, hold_counts, lacks_counts
 from discreet.plan.summaries import PersonAggregate, summary_type
 from discreet.plan.typing import infer
-from discreet.sql.reader.aggregate_calls import AggregateCall, CallReader, both
+from discreet.sql.reader.aggregate_calls import AggregateCall, CallReader
 from discreet.sql.reader.composed_aggregates import (
     REGRESSIONS,
     ComposedAggregates,
@@ -49,8 +49,8 @@ Finer: TypeAlias = Callable[
 ]
 """What is computed from counts of each value: a column, or several and what each ends in."""
 
-SpreadValues: TypeAlias = Mapping[str, tuple[str | None, str]]
-"""Contribution of each row to a count or sum of its owner's rows; see `SpreadRows`."""
+Total: TypeAlias = Callable[[Expression, Expression | None], Expression | None]
+"""The column of a sum over people that their rows add up to, measured by itself."""
 
 
 class AskedValue(NamedTuple):
@@ -61,17 +61,13 @@ class AskedValue(NamedTuple):
     ending: str = ""
 
 
-class NeedsOneRowEach(Exception):  # noqa: N818 - caught by the reader, and told to nobody
-    """Raised where an aggregate of people cannot be computed from their rows."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Aggregates(CallReader):
     """The aggregates of one SELECT, in the order in which they are first asked."""
 
     counts: Callable[[], Mapping[str, Range | None]]
     """Counts and sums of one person's rows; a subquery that is read adds its own."""
-    spread: SpreadValues | None
+    total: Total | None
     finer: Finer | None
     _asked: dict[AggregateCall, tuple[Column, Node]] = field(default_factory=dict)
 
@@ -103,12 +99,14 @@ class Aggregates(CallReader):
         """An aggregate as a function of others; None for one that stands for itself."""
         inner = node.this if isinstance(node, exp.Filter) else node
         kind = type(inner)
-        if self.spread is not None:
-            return self._by_rows(node, self.spread)
         if isinstance(inner.this, exp.Distinct) and kind in {exp.Sum, exp.Avg}:
             return self._distinct(node, inner)
         if self.per_person:
             return None
+        if self.total is not None and kind in {exp.Sum, exp.Avg}:
+            found = self._by_total(node, self.total)
+            if found is not None:
+                return found
         if kind in _COMPOSED:
             return _COMPOSED[kind](self._made(node), self._argument(inner))
         if kind in REGRESSIONS:
@@ -160,8 +158,6 @@ class Aggregates(CallReader):
         inner = node.this if isinstance(node, exp.Filter) else node
         if not (type(inner) in _VALUED or isinstance(inner.this, exp.Mode)) or self.released:
             return None
-        if self.spread is not None:
-            raise NeedsOneRowEach
         if self.per_person or self.finer is None:
             raise self.reader.unknown(inner)
         if isinstance(inner, exp.WithinGroup):  # MODE() WITHIN GROUP (ORDER BY x)
@@ -175,35 +171,24 @@ class Aggregates(CallReader):
         found = None if kind in {Entropy, ValueHistogram} else made.mode(value)
         return [("", found)] if found is not None else self.finer(node, kind, value, made.where)
 
-    def _by_rows(self, node: Node, spread: "SpreadValues") -> Expression:
-        """An aggregate of people whose rows stand for them."""
-        asked, *several = self._read(node, None)
-        if several:
-            raise NeedsOneRowEach
-        people = AggregateCall(AggregateFunction.COUNT_PEOPLE, (), asked.where)
-        if asked.measure is AggregateFunction.COUNT_PEOPLE or (
-            asked.measure is AggregateFunction.COUNT and not asked.arguments
-        ):
-            return self._column(people, node)
-        (argument, *more) = asked.arguments
-        if asked.measure not in _ADDED or more or not isinstance(argument, Column):
-            raise NeedsOneRowEach
-        if argument.name not in spread:
-            raise NeedsOneRowEach
-        value, counts = spread[argument.name]
-        where = both(asked.where, Column(counts))
-        if asked.measure is AggregateFunction.COUNT:
-            return self._column(people if value is None else replace(people, where=where), node)
-        measure = AggregateFunction.COUNT if value is None else AggregateFunction.SUM
-        arguments = () if value is None else (Column(value),)
-        total = self._column(AggregateCall(measure, arguments, where), node)
-        if asked.measure is AggregateFunction.SUM:
-            return total
-        counted = self._column(people if value is None else replace(people, where=where), node)
-        of = self.reader.types[argument.name].range
-        if of is not None and of.low >= 0:
-            total = call(Function.GREATEST, total, 0)
-        return total / call(Function.GREATEST, counted, 1)
+    def _by_total(self, node: Node, total: Total) -> Expression | None:
+        """SUM or AVG of a value without bounds, by the rows that add up to it."""
+        asked, *_ = self._read(node, None)
+        (value,) = asked.arguments
+        of = infer(value, self.reader.types)
+        held = hold_counts(self._bare(asked, "_"), self.counts(), self.reader.types)
+        if infer(held.arguments[0], self.reader.types).range is not None:
+            return None
+        found = total(value, asked.where)
+        if found is None or asked.measure is AggregateFunction.SUM:
+            return found
+        counts = replace(asked, measure=AggregateFunction.COUNT)
+        counted = self._column(counts if of.nullable else replace(counts, arguments=()), node)
+        # A range with one end is that of a column.
+        ends = self.reader.types[value.name].range if isinstance(value, Column) else None
+        found = call(Function.GREATEST, found, 0) if ends is not None and ends.low >= 0 else found
+        none = counted.equals(0), Literal(None, Kind.REAL)
+        return Case((none,), found / call(Function.GREATEST, counted, 1))
 
     def _ranked_count(self, node: Node) -> Expression | None:
         """A quantile of a count or sum of a person's rows without bounds, by its logarithm.
@@ -277,18 +262,21 @@ class Aggregates(CallReader):
                 return aggregate_type(release, self.types)
             check(release, self.reader.types)
         except InputError as error:
-            known = [self.counts().get(counted_column(one) or "", _SOME) for one in asked.arguments]
-            if not self.per_person and None in known:
+            known = {} if self.per_person else self.counts()
+            if known and lacks_counts(self._bare(asked, "_"), known, self.reader.types):
                 raise self.syntax.refuse(node, self._uncounted(node, error)) from None
             raise self.syntax.blame(node, error) from None
         return Type(released_kind(release))
 
-    def _release(self, asked: AggregateCall, name: str) -> Aggregate:
+    def _bare(self, asked: AggregateCall, name: str) -> Aggregate:
         assert isinstance(asked.measure, AggregateFunction)  # noqa: S101 - `_read` refused others
-        bare = Aggregate(
+        return Aggregate(
             name, asked.measure, asked.arguments, asked.where, asked.level, asked.sample
         )
-        if asked.measure.is_count:  # it needs no bounds
+
+    def _release(self, asked: AggregateCall, name: str) -> Aggregate:
+        bare = self._bare(asked, name)
+        if bare.measure.is_count:  # it needs no bounds
             return bare
         ended = bare if self.released else counted_from_end(bare)
         return hold_counts(ended, self.counts(), self.reader.types)
@@ -327,7 +315,6 @@ class Aggregates(CallReader):
         return PersonAggregate(name, summary, argument, asked.where, asked.by, level)
 
 
-_ADDED = {AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.MEAN}
 _SOME = Range(0, 1)
 _TIMES: set[type[Node]] = {exp.Min, exp.Max, exp.Median, exp.Avg, exp.Quantile, exp.ApproxQuantile}
 _TIMES |= {exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup}

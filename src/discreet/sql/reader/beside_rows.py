@@ -1,14 +1,11 @@
-"""Aggregates that are measured by a question of their own, and joined to the rows of another.
+"""Aggregates of private rows beside all rows of a public table.
 
     FROM cities c LEFT JOIN visits v ON v.city = c.name GROUP BY c.name
         keeps all public rows: private rows are joined and grouped by themselves, and the answer
         stands beside the public rows. What was not measured (a group that was not found, a key that
         is not among those declared) is NULL.
-    AVG((SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.id)) FROM patients p
-        is the number of rows that meet over the number of rows of p: nobody has to bound how many
-        rows one person has, since limits are chosen for the rows that meet.
 
-Both are written as a SELECT over answers, which is read in their place; all of its private rows are
+It is written as a SELECT over answers, which is read in its place; all of its private rows are
 those of an ordinary join and GROUP BY. Each part of the text stands in it, or is refused.
 """
 
@@ -35,7 +32,7 @@ from discreet.sql.reader.syntax import (
 if TYPE_CHECKING:
     from discreet.sql.reader.from_clause import RelationReader
 
-_ROWS, _BESIDE = "\0rows", "\0beside"
+ROWS, _BESIDE = "\0rows", "\0beside"
 """Names that nobody can type."""
 
 
@@ -54,7 +51,7 @@ def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
     public, private = tables.source(kept, 1), tables.source(met, 2)
     if not isinstance(private, NamedRelation) or not isinstance(public, Public | Constants):
         return None
-    beside = _Beside(tables.syntax, node)
+    beside = SelectParts(tables.syntax, node)
     if not beside.keys or not all(beside.is_of(key, public.columns) for key in beside.keys):
         raise tables.syntax.refuse(joins[0], _GROUPED)
     where = node.args.get("where")
@@ -66,75 +63,18 @@ def keep_public_rows(tables: "RelationReader", node: Node) -> exp.Select | None:
     whole = key and {name.lower() for name in key} <= known.keys()
     by = [known[name.lower()] for name in key] if whole else beside.keys
 
-    def value(call: Node, found: Node) -> Node:
-        """What an aggregate is, beside public rows that may meet nobody."""
+    for call in beside.asked:
         if not _ignores_nulls(call, lambda part: beside.is_of(part, private.columns)):
             raise tables.syntax.refuse(call, _COUNTED)
-        return found
-
-    join = exp.Join(this=kept.copy(), **_copied(joins[0], "on", "using"))
-    inner = exp.Select(from_=exp.From(this=met.copy()), joins=[join], **_copied(node, "where"))
-    rows = exp.Select(from_=exp.From(this=kept.copy()), **_copied(node, "where"))
+    join = exp.Join(this=kept.copy(), **copied_parts(joins[0], "on", "using"))
+    inner = exp.Select(from_=exp.From(this=met.copy()), joins=[join], **copied_parts(node, "where"))
+    rows = exp.Select(from_=exp.From(this=kept.copy()), **copied_parts(node, "where"))
     rows.set("distinct", exp.Distinct())
     rows.set("expressions", beside.named_keys(beside.keys))
-    return beside.select(rows, inner, by, value)
+    return beside.select(rows, inner, by)
 
 
-def count_beside(syntax: Syntax, node: Node) -> exp.Select | None:
-    """A SELECT with SUM or AVG of a subquery that counts rows; None where it has none."""
-    beside = _Beside(syntax, node)
-    where = node.args.get("where")
-    # Inside a subquery of WHERE, a name would also mean a column of the table that is counted.
-    if node.args.get("distinct") or (where is not None and where.find(exp.Query)):
-        return None
-    asked = {id(call): found for call in beside.asked if (found := _counting(call)) is not None}
-    if not asked or len({found.sql() for found in asked.values()}) > 1:
-        return None
-    (count, *_) = asked.values()
-    source, on = count.args["from_"].this, count.args["where"].this
-    inner = exp.Select(**_copied(node, "from_", "joins", "where"))
-    inner.append("joins", exp.Join(this=source.copy(), on=on.copy()))
-    own = [call for call in beside.asked if id(call) not in asked]
-    rows = exp.Select(**_copied(node, "from_", "joins", "where"))
-    all_rows = _named(exp.Count(this=exp.Star(), big_int=True), "rows")
-    listed = [_named(call.copy(), f"own {at}") for at, call in enumerate(own)]
-    rows.set("expressions", [*beside.named_keys(beside.keys), *listed, all_rows])
-    if beside.keys:
-        rows.set("group", exp.Group(expressions=[key.copy() for key in beside.keys]))
-    places = {id(call): _column(_ROWS, f"own {at}") for at, call in enumerate(own)}
-
-    def value(call: Node, found: Node) -> Node:
-        if id(call) in places:
-            return places[id(call)]
-        if isinstance(call, exp.Sum):
-            return found
-        return exp.Div(this=found, expression=_column(_ROWS, "rows"))
-
-    counts: list[Node] = [count.expressions[0].unalias()]
-    found = beside.select(rows, inner, beside.keys, value, counts)
-    outer = node.args["from_"].this.alias_or_name if not node.args.get("joins") else ""
-    keys = [*inner.expressions[: len(beside.keys)], inner.args.get("group")]
-    keys.append(inner.args.get("where"))
-    for name in (c for part in keys if part and outer for c in part.find_all(exp.Column)):
-        if not name.table:  # the table that is counted may have a column of this name too
-            name.set("table", exp.to_identifier(outer, quoted=True))
-    return found
-
-
-def _counting(call: Node) -> Node | None:
-    """The subquery of SUM or AVG of one that counts rows by conditions."""
-    inner = call.this.unnest() if isinstance(call, exp.Sum | exp.Avg) else None
-    select = inner.this if isinstance(inner, exp.Subquery) else inner
-    if not isinstance(select, exp.Select) or len(select.expressions) != 1:
-        return None
-    known = {"expressions", "from_", "where"}
-    plain = all(not value or name in known for name, value in select.args.items())
-    count = select.expressions[0].unalias()
-    rows = isinstance(count, exp.Count) and not isinstance(count.this, exp.Distinct)
-    return select if plain and rows and select.args.get("where") is not None else None
-
-
-class _Beside:
+class SelectParts:
     """One SELECT: its keys, its aggregates, and the SELECT over answers that stands for it."""
 
     def __init__(self, syntax: Syntax, node: Node) -> None:
@@ -156,49 +96,47 @@ class _Beside:
 
     def named_keys(self, keys: Sequence[Node]) -> list[Node]:
         """Keys under names of their own."""
-        return [_named(key.copy(), self._name(key)) for key in keys]
+        return [named(key.copy(), self._name(key)) for key in keys]
 
     def _name(self, key: Node) -> str:
         at = self.keys.index(key)
         taken = [one.name.lower() for one in self.keys[:at]]
         return key.name if key.name and key.name.lower() not in taken else f"key {at}"
 
-    def select(
-        self,
-        rows: exp.Select,
-        inner: exp.Select,
-        by: Sequence[Node],
-        value: Callable[[Node, Node], Node],
-        measured: Sequence[Node] | None = None,
-    ) -> exp.Select:
+    def select(self, rows: exp.Select, inner: exp.Select, by: Sequence[Node]) -> exp.Select:
         """The SELECT over `rows` and, beside them, `inner` grouped by some of the keys."""
-        calls = list(measured or self.asked)
-        names = [_named(c.copy(), f"value {i}") for i, c in enumerate(calls)]
-        inner.set("expressions", [*self.named_keys(by), *names])
-        if by:
-            inner.set("group", exp.Group(expressions=[key.copy() for key in by]))
-        found = {
-            id(call): value(call, _column(_BESIDE, f"value {0 if measured else at}"))
-            for at, call in enumerate(self.asked)
-        }
+        found = self.measure(inner, by, self.asked, _BESIDE)
         same = [
             exp.NullSafeEQ(
-                this=_column(_ROWS, self._name(key)), expression=_column(_BESIDE, self._name(key))
+                this=column(ROWS, self._name(key)), expression=column(_BESIDE, self._name(key))
             )
             for key in by
         ]
-        join = exp.Join(this=_aliased(inner, _BESIDE), side="LEFT" if by else None)
+        join = exp.Join(this=aliased(inner, _BESIDE), side="LEFT" if by else None)
         join.set("on", exp.and_(*same, copy=False) if by else None)
         join.set("kind", None if by else "CROSS")
-        outer = exp.Select(from_=exp.From(this=_aliased(rows, _ROWS)), joins=[join])
+        return self.over(exp.Select(from_=exp.From(this=aliased(rows, ROWS)), joins=[join]), found)
+
+    def measure(
+        self, inner: exp.Select, by: Sequence[Node], calls: Sequence[Node], source: str
+    ) -> dict[int, Node]:
+        """Give a SELECT some of the keys, and aggregates; and the column of each."""
+        values = [named(call.copy(), f"value {at}") for at, call in enumerate(calls)]
+        inner.set("expressions", [*self.named_keys(by), *values])
+        if by:
+            inner.set("group", exp.Group(expressions=[key.copy() for key in by]))
+        return {id(call): column(source, f"value {at}") for at, call in enumerate(calls)}
+
+    def over(self, outer: exp.Select, found: dict[int, Node]) -> exp.Select:
+        """Give a SELECT over answers what is asked of them."""
         for i, item in enumerate(self.items, start=1):
             name = item.given_name or item.default_name(self.syntax, i)
-            outer.append("expressions", _named(self._replaced(item.node, found), name))
+            outer.append("expressions", named(self.replaced(item.node, found), name))
         for part in ("order", "limit", "offset", "qualify", "windows"):
             if self.node.args.get(part):
-                outer.set(part, self._replaced(self.node.args[part], found))
+                outer.set(part, self.replaced(self.node.args[part], found))
         if self.node.args.get("having"):
-            outer.set("where", exp.Where(this=self._replaced(self.node.args["having"].this, found)))
+            outer.set("where", exp.Where(this=self.replaced(self.node.args["having"].this, found)))
         return outer
 
     def _keys(self) -> list[Node]:
@@ -221,17 +159,17 @@ class _Beside:
         bare = isinstance(node, exp.Column) and not node.table
         return named.get(node.name.lower(), node) if bare else node
 
-    def _replaced(self, part: object, found: dict[int, Node]) -> Node:
+    def replaced(self, part: object, found: dict[int, Node]) -> Node:
         """A copy in which released values stand for keys and aggregates."""
         if isinstance(part, list):
-            return [self._replaced(one, found) for one in part]  # type: ignore[return-value]
+            return [self.replaced(one, found) for one in part]  # type: ignore[return-value]
         if not isinstance(part, Node):
             return part  # type: ignore[return-value]
         if id(part) in found:
             return found[id(part)].copy()
         if part in self.keys:
-            return _column(_ROWS, self._name(self.keys[self.keys.index(part)]))
-        copy = type(part)(**{name: self._replaced(one, found) for name, one in part.args.items()})
+            return column(ROWS, self._name(self.keys[self.keys.index(part)]))
+        copy = type(part)(**{name: self.replaced(one, found) for name, one in part.args.items()})
         copy.meta.update(part.meta)
         return copy
 
@@ -277,7 +215,7 @@ def _is_strict(node: Node, own: Callable[[Node], bool]) -> bool:
     return own(node) and node.find(*_MERGES) is None
 
 
-def _copied(node: Node, *parts: str) -> dict[str, object]:
+def copied_parts(node: Node, *parts: str) -> dict[str, object]:
     """Copies of some parts of a node."""
     found = {part: node.args.get(part) for part in parts}
     return {
@@ -287,15 +225,18 @@ def _copied(node: Node, *parts: str) -> dict[str, object]:
     }
 
 
-def _column(table: str, name: str) -> exp.Column:
+def column(table: str, name: str) -> exp.Column:
+    """A column of a table."""
     return exp.column(exp.to_identifier(name, quoted=True), exp.to_identifier(table, quoted=True))
 
 
-def _named(node: Node, name: str) -> Node:
+def named(node: Node, name: str) -> Node:
+    """A value under a name."""
     return exp.alias_(node, name, quoted=True)
 
 
-def _aliased(select: exp.Select, name: str) -> exp.Subquery:
+def aliased(select: exp.Select, name: str) -> exp.Subquery:
+    """A SELECT in FROM."""
     return exp.Subquery(
         this=select, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True))
     )

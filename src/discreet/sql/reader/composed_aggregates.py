@@ -82,6 +82,8 @@ class ValueHistogram(exp.Expression, exp.AggFunc):
 
 SPELLINGS: dict[str, type[exp.Expression]] = {
     "MEAN": exp.Avg,
+    "COUNT_BIG": exp.Count,
+    "EVERY": exp.LogicalAnd,
     "FAVG": exp.Avg,
     "FSUM": exp.Sum,
     "SUMKAHAN": exp.Sum,

@@ -1,20 +1,22 @@
 """FROM, WITH and UNION ALL: where private rows come from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sqlglot import exp
 
 from discreet.errors import QueryRefused
 from discreet.plan.answer_program import Program
-from discreet.plan.relations import Relation, Scan
+from discreet.plan.kinds import Value
+from discreet.plan.relations import Relation, Scan, columns_of
 from discreet.plan.released_tables import ConstantRows, PublicRows
 from discreet.plan.row_counts import spread as spread_rows
 from discreet.plan.schema import PublicTable, Schema
-from discreet.sql.reader.aggregates import NeedsOneRowEach
-from discreet.sql.reader.beside_rows import count_beside, keep_public_rows
+from discreet.sql.reader.beside_rows import keep_public_rows
 from discreet.sql.reader.constant_tables import ConstantReader, select_listed
+from discreet.sql.reader.groups_first import join_after_groups
 from discreet.sql.reader.join_order import Waiting, join_all
 from discreet.sql.reader.laterals import RELEASED, Applied, is_applied
 from discreet.sql.reader.refusals import CLAUSES, NODES, ROW_OUTPUT, Refusal, said
@@ -40,17 +42,24 @@ from discreet.sql.reader.sources import (
     renamed,
 )
 from discreet.sql.reader.syntax import (
-    PERSON,
     NamedRelation,
     Node,
     Syntax,
     Visible,
     Word,
     has_aggregate,
+    lookup,
     nearest,
     quoted,
     scan_columns,
 )
+
+
+class _AnswersMet(Exception):  # noqa: N818 - caught by the reader, and told to nobody
+    """Raised where answers stand beside private rows in FROM."""
+
+    def __init__(self, sources: Sequence[Source | Applied], refused: QueryRefused) -> None:
+        self.sources, self.refused = sources, refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +94,8 @@ class RelationReader:
             case exp.Union() | exp.Except() | exp.Intersect():
                 return read_sets(inner, node)
             case exp.Pivot():
-                return inner.instead(node, pivot_statement(self.syntax, node), whole=whole)
+                pivoted = pivot_statement(self.syntax, node, partial(inner.keys, node))
+                return inner.instead(node, pivoted, whole=whole)
             case exp.Table():
                 raise self.syntax.refuse_clause(node, "joins")
         raise self.syntax.refuse(node, NODES.get(type(node).__name__, ROW_OUTPUT))
@@ -95,7 +105,10 @@ class RelationReader:
         instead = keep_public_rows(self, node) if node.args.get("joins") else None
         if instead is not None:
             return self.instead(node, instead, whole=whole)
-        source, where = self._from(node)
+        try:
+            source, where = self._from(node)
+        except _AnswersMet as met:
+            return self._after_groups(node, met, whole=whole)
         if isinstance(source, Constants):
             listed = None if whole else select_listed(self.syntax, node, source)
             if listed is not None:
@@ -114,26 +127,35 @@ class RelationReader:
     def _select_rows(
         self, node: Node, rows: NamedRelation, where: list[Node] | None, *, whole: bool
     ) -> Rows:
-        """A SELECT over private rows; over people by their rows where a count has no bounds."""
+        """A SELECT over private rows, with sums by rows of people where counts have no bounds."""
         try:
             return SelectReader(self, node, rows, where, whole=whole).read()
         except QueryRefused as refused:
             counted = refused.code == "unbounded_count"
-            instead = count_beside(self.syntax, node) if counted else None
-            if instead is not None:
+            if counted or (refused.code == "type" and any(spread_rows(rows.relation))):
                 with suppress(QueryRefused):
-                    return self.instead(node, instead, whole=whole)
-            spread = spread_rows(rows.relation) if counted else None
-            if spread is None:
-                raise
-            owned = {c.column for c in rows.columns if c.owns and PERSON in c.identities}
-            spread = replace(spread, keys=spread.keys - owned)
-            by_rows = replace(rows, relation=spread.relation)
-            self.syntax.spread.append(rows.relation)
-            try:
-                return SelectReader(self, node, by_rows, where, whole=whole, spread=spread).read()
-            except (NeedsOneRowEach, QueryRefused):
-                raise refused from None
+                    return SelectReader(self, node, rows, where, whole=whole, totals=True).read()
+            raise
+
+    def _after_groups(self, node: Node, met: "_AnswersMet", *, whole: bool) -> Rows:
+        """A SELECT that joins answers with private rows, where it can join them with groups."""
+        found = join_after_groups(self.syntax, node, met.sources)
+        if found is None:
+            raise met.refused from None
+        select, sources = found
+        for clause in (node.args["from_"], *node.args["joins"]):
+            self.syntax.finish(clause.this)  # what stands there has been read, and is no copy
+        tables = replace(self, named=(*self.named, *sources.items()))
+        return tables.instead(node, select, whole=whole)
+
+    def keys(self, pivot: Node, node: exp.Column) -> Sequence[Value]:
+        """The declared values of a column of a table that is pivoted."""
+        found = self.source(pivot.this, 1)
+        if not isinstance(found, NamedRelation):
+            return ()
+        named, *_ = lookup(self.syntax, node, found.columns)
+        types = columns_of(found.relation)
+        return next((types[one.column].keys or () for one in named), ())
 
     def instead(self, node: Node, other: exp.Select, *, whole: bool) -> Rows:
         """A statement by the SELECT that stands for it and holds every part of it."""
@@ -142,8 +164,16 @@ class RelationReader:
         return found
 
     def subquery(self, node: Node) -> Rows:
-        """A subquery inside an expression."""
-        found = self.read(node)
+        """A subquery inside an expression, which is read once, however often it is asked."""
+        if id(node) not in self.syntax.answers:
+            try:
+                self.syntax.answers[id(node)] = node, self.read(node)
+            except QueryRefused as refused:
+                self.syntax.answers[id(node)] = node, refused
+        found = self.syntax.answers[id(node)][1]
+        if isinstance(found, QueryRefused):
+            raise found
+        assert not isinstance(found, Public)  # noqa: S101 - narrowing: what `read` gives
         return found if isinstance(found, NamedRelation) else self.as_answer(found, node)
 
     def impersonal(self, answer: Answer, node: Node) -> Answer:
@@ -213,7 +243,8 @@ class RelationReader:
         waiting = list[Waiting]()
         for right, one in zip(rest, joins, strict=True):
             if isinstance(first, Answer) or isinstance(right, Answer):
-                raise self.syntax.refuse(one, _joined_answer(first, right))
+                refused = self.syntax.refuse(one, _joined_answer(first, right))
+                raise _AnswersMet([first, *rest], refused) if released else refused
             waiting.append((right, one))
         assert not isinstance(first, Answer)  # noqa: S101 - narrowing: it stands alone above
         return join_all(self, node, first, waiting, names)

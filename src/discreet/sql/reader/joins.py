@@ -250,7 +250,9 @@ class RowJoin:
                 "join",
                 f"the join does not name the key of {right.table.name}",
                 "a row could meet several rows of the public table, without a bound",
-                f"join on {', '.join(right.table.key)}",
+                f"join on {', '.join(right.table.key)}; rows that the question writes out may meet "
+                "in any way: VALUES (1, 'a'), ... or GENERATE_SERIES(DATE '2024-01-01', DATE "
+                "'2024-01-31', INTERVAL 1 DAY) AS d(day)",
             )
             raise self.syntax.refuse(self.node, what)
         on = tuple(keys[key] for key in right.table.key)

@@ -157,6 +157,7 @@ class Lookups:
         if isinstance(found, Constants):
             return self.syntax.build(node, equal_to_some, self.syntax, node, values, found)
         if not isinstance(found, NamedRelation):
+            self.syntax.answers[id(query)] = query, found
             raise self.syntax.refuse(query, _IN_ANSWER)
         if len(found.columns) != len(values):
             raise self.syntax.refuse(node, _IN_PEOPLE)

@@ -204,7 +204,14 @@ _MALFORMED: Final = said("""syntax: the text is not a SQL statement
 
 _BEFORE_NAMES: Final = {
     *(TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.DOT, TokenType.L_PAREN),
-    *(TokenType.ALIAS, TokenType.FROM, TokenType.JOIN, TokenType.ON, TokenType.WHERE),
+    *(
+        TokenType.WITH,
+        TokenType.ALIAS,
+        TokenType.FROM,
+        TokenType.JOIN,
+        TokenType.ON,
+        TokenType.WHERE,
+    ),
     *(TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.PARTITION_BY),
     *(TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.BETWEEN, TokenType.LIKE),
     *(TokenType.CASE, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.EQ, TokenType.NEQ),
@@ -214,7 +221,7 @@ _BEFORE_NAMES: Final = {
 """After these a value, a table or a name begins."""
 
 _JOINING = {TokenType.COMMA, TokenType.DOT, TokenType.ALIAS}
-_OPENING = _BEFORE_NAMES - {TokenType.STAR} | {TokenType.LIMIT, TokenType.WITH, TokenType.L_BRACKET}
+_OPENING = _BEFORE_NAMES - {TokenType.STAR} | {TokenType.LIMIT, TokenType.L_BRACKET}
 _ENDS = {TokenType.COMMA, TokenType.SEMICOLON, TokenType.R_PAREN}
 _SETS = {TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT}
 _NEVER_AFTER = {

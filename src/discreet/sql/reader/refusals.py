@@ -177,7 +177,8 @@ CLAUSES = {
     ("", "locks"): Refusal("clause", "FOR UPDATE locks rows", _ONLY_READS, "leave it out"),
     ("", "recursive"): said("""recursive: WITH RECURSIVE is used
         it has no bound
-        write out the steps as subqueries"""),
+        write out the steps as subqueries; numbers and days are FROM GENERATE_SERIES(DATE \
+        '2024-01-01', DATE '2024-12-31', INTERVAL 1 DAY) AS d(day)"""),
     ("", "materialized"): said("""clause: MATERIALIZED is a hint to one engine
         leave it out"""),
     ("Table", "db"): said("""unknown_table: a schema stands before a table
@@ -215,6 +216,7 @@ WHY = {
     **dict.fromkeys(["FIRST", "LAST", "ANY_VALUE", "ARG_MAX", "ARG_MIN"], "it is one row's value"),
     **dict.fromkeys(["BOOL_AND", "BOOL_OR", "EVERY", *_LOGICAL], "one person alone decides it"),
     **dict.fromkeys(["HASH", "MD5", "SHA256"], "each engine has another one"),
+    "GENERATE_SERIES": "after SELECT it is a list to some engines, and rows to others",
     "TOP": "the number of rows is said at the end",
     "REGEXP_REPLACE": "one row could take long, and engines disagree on it",
 }
@@ -241,5 +243,6 @@ FUNCTIONS = {
         ["BOOL_AND", "EVERY", *_LOGICAL[::2]], "write COUNT(*) FILTER (WHERE NOT condition)"
     ),
     **dict.fromkeys(["BOOL_OR", *_LOGICAL[1::2]], "write COUNT(*) FILTER (WHERE condition)"),
+    "GENERATE_SERIES": "write FROM GENERATE_SERIES(1, 9) AS t(x), or SELECT UNNEST([1, 2]) AS x",
     "STRPTIME": "write CAST(x AS DATE) for texts like 2026-01-31",
 }

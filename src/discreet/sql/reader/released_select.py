@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from discreet.plan.answer_program import Program
 from discreet.plan.expressions import Column, Expression, Function, call, chain
+from discreet.plan.kinds import Value
 from discreet.plan.query import Query
 from discreet.plan.relations import Named
 from discreet.plan.released_tables import (
@@ -127,8 +128,13 @@ def _unpivoted(
     return stacked, [value, listed]
 
 
-def pivot_statement(syntax: Syntax, node: Node) -> exp.Select:
-    """PIVOT t ON a IN (...) USING ... GROUP BY k, and UNPIVOT, as SELECT * FROM t PIVOT (...)."""
+def pivot_statement(
+    syntax: Syntax, node: Node, keys: Callable[[Node], Sequence[Value]]
+) -> exp.Select:
+    """PIVOT t ON a IN (...) USING ... GROUP BY k, and UNPIVOT, as SELECT * FROM t PIVOT (...).
+
+    Values that are not listed are those that the column of the table is declared with: its `keys`.
+    """
     pivot = exp.Pivot(unpivot=bool(node.args.get("unpivot")), group=node.args.get("group"))
     on, into = node.expressions, node.args.get("into")
     if pivot.args["unpivot"]:
@@ -138,9 +144,13 @@ def pivot_statement(syntax: Syntax, node: Node) -> exp.Select:
         )
         pivot.set("expressions", [name.this.copy() for name in names[1:]])
         pivot.set("fields", [exp.In(this=names[0].this.copy(), expressions=columns)])
-    elif len(on) == 1 and isinstance(on[0], exp.In) and node.args.get("using"):
+    elif len(on) == 1 and isinstance(on[0], exp.In | exp.Column) and node.args.get("using"):
+        listed = [] if isinstance(on[0], exp.In) else keys(on[0])
+        if any(not isinstance(one, str) for one in listed) or not (listed or on[0].expressions):
+            raise syntax.refuse(node, _PIVOT)
+        values = [exp.Literal.string(one) for one in sorted(map(str, listed))]
         pivot.set("expressions", node.args["using"])
-        pivot.set("fields", on)
+        pivot.set("fields", [exp.In(this=on[0].copy(), expressions=values)] if values else on)
     else:
         raise syntax.refuse(node, _PIVOT)
     if node.this.args.get("pivots"):

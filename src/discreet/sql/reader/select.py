@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from sqlglot import exp
 
+from discreet.errors import QueryRefused
 from discreet.plan.answer_program import Program
-from discreet.plan.expressions import Column, Expression
+from discreet.plan.expressions import Column, Expression, Function, chain
 from discreet.plan.relations import (
     FilterRows,
     JoinPublic,
@@ -27,11 +28,12 @@ from discreet.plan.relations import (
     columns_of,
     inputs_of,
 )
-from discreet.plan.row_counts import SpreadRows
 from discreet.plan.schema import PersonPeriod
 from discreet.sql.reader.aggregated_select import LIMIT, ORDER, AggregatedSelect
+from discreet.sql.reader.beside_rows import ROWS
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.group_by import GroupReader, Groups
+from discreet.sql.reader.groups_first import is_plain_grouping, windows_after_groups
 from discreet.sql.reader.lookups import Lookups
 from discreet.sql.reader.refusals import ROW_OUTPUT, said
 from discreet.sql.reader.select_list import (
@@ -50,6 +52,7 @@ from discreet.sql.reader.syntax import (
     Syntax,
     Visible,
     bare_word,
+    conjuncts,
     copied,
     fresh,
     has_aggregate,
@@ -147,8 +150,10 @@ class SelectReader:
 
     program: Program | None = None
     """Released rows, where it reads those in place of private ones."""
-    spread: SpreadRows | None = None
-    """What each row adds, where rows of people stand in place of the people."""
+    of_groups: Sequence[tuple[Node, QueryRefused]] = ()
+    """Conditions of WHERE on keys among released values; refused where they are of no key."""
+    totals = False
+    """Whether sums over people may be measured by their rows, beside other aggregates."""
 
     def __init__(
         self,
@@ -158,19 +163,19 @@ class SelectReader:
         where: list[Node] | None,
         *,
         whole: bool,
-        spread: SpreadRows | None = None,
+        totals: bool = False,
     ) -> None:
         self.syntax = syntax = tables.syntax
         self.select = select
         self.whole = whole
-        self.spread = spread
+        self.totals = totals
         self.columns = rows.columns
         self.subquery: Callable[[Node], object] = tables.subquery
         self.private = SelectRows(tables, rows, select)
+        self.items = read_items(syntax, select, self.columns)
         self._filter(where)
         self.reader = self.private.reader("an aggregate")
         self.rows = self.private.reader("GROUP BY")
-        self.items = read_items(syntax, select, self.columns)
 
     @property
     def relation(self) -> Relation:
@@ -180,6 +185,9 @@ class SelectReader:
     def read(self) -> NamedRelation | Answer:
         """Rows or an answer."""
         groups = self._groups()
+        for node, refused in self.of_groups:
+            if groups is None or self.rows.checked(node.this) not in groups.keys:
+                raise refused
         if groups is None:
             return self._plain_rows()
         named = {c.column: c for c in self.columns if c.identities}
@@ -187,12 +195,35 @@ class SelectReader:
         if whose and self.whole:
             raise self.syntax.refuse(whose[0][1], _PER_PERSON_OUTPUT)
         per_person = any(column.owns for column, _ in whose)
+        if per_person and self.of_groups:
+            raise self.of_groups[0][1]
+        asked = [*self.select.expressions, self.select.args.get("qualify")]
+        windows = any(one is not None and one.find(exp.Window) for one in asked)
+        if per_person and windows and is_plain_grouping(self.select):
+            return self._windows_of_groups()
         unit = self.relation.facts.unit
         apart = isinstance(unit, PersonPeriod) and Column(unit.column) in groups.keys
         found = AggregatedSelect(self, groups, per_person=per_person).read()
         if isinstance(found, Answer) and (whose or apart):
             return replace(found, personal=True)
         return found
+
+    def _windows_of_groups(self) -> NamedRelation | Answer:
+        """Windows over rows of people: those of a SELECT from them."""
+        groups, outer = windows_after_groups(self.syntax, self.select)
+        tables, rows = self.private.tables, NamedRelation(self.relation, self.columns)
+        found = SelectReader(tables, groups, rows, [], whole=False).read()
+        assert isinstance(found, NamedRelation)  # noqa: S101 - narrowing: the person is a key
+        named = tuple(replace(column, source=ROWS) for column in found.columns)
+        read = SelectReader(tables, outer, replace(found, columns=named), [], whole=False).read()
+        self.syntax.read_as([], groups)
+        for name, part in self.select.args.items():
+            if name not in {"from_", "joins", "where", "with_"}:  # those are no copies
+                self.syntax.part(self.select, name)
+                self.syntax.read_as(
+                    part if isinstance(part, list) else [part] if part else [], outer
+                )
+        return read
 
     def meaning(self, node: exp.Column) -> Expression:
         """The column of FROM that a name means."""
@@ -210,9 +241,29 @@ class SelectReader:
         """WHERE, or what joins have left of it."""
         where = self.syntax.part(self.select, "where", "this")
         whole = [] if where is None else [where]
+        reader = self.private.reader("WHERE", (), self._named)
         for node in whole if rest is None else rest:
-            condition = self.private.reader("WHERE").checked(node)
-            self.private.build(node, FilterRows, condition)
+            conditions = list[Expression]()
+            for part in conjuncts(self.syntax, node, exp.And):
+                try:
+                    conditions.append(reader.checked(part))
+                except QueryRefused as refused:
+                    query = part.args.get("query") if isinstance(part, exp.In) else None
+                    if id(query) not in self.syntax.answers:
+                        raise
+                    self.of_groups = [*self.of_groups, (part, refused)]
+            if conditions:
+                condition = self.syntax.remember(chain(Function.AND, conditions), node)
+                self.private.build(node, FilterRows, condition)
+
+    def _named(self, node: exp.Column) -> Expression:
+        """A name in WHERE: that of a column, else that of a selected value of the row."""
+        word = bare_word(self.syntax, node)
+        if word is not None and not names_one(self.syntax, node, self.columns):
+            for item in self.items:
+                if item.alias is not None and word.names(item.alias) and not item.aggregates:
+                    return item.read(self.private.reader("WHERE"))
+        return self.meaning(node)
 
     def _groups(self) -> Groups | None:
         """The groups of the question; None where rows are asked for."""

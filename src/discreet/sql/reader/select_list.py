@@ -298,11 +298,21 @@ def read_order(
     outputs: Sequence[tuple[str | None, Expression]],
     read: Callable[[Node], Expression],
 ) -> tuple[SortKey, ...]:
-    """ORDER BY over released rows: a place or a name of a selected value, or else an expression."""
+    """ORDER BY over released rows: a place or a name of a selected value, or else an expression.
+
+    ALL is each selected value.
+    """
+
+    def values(node: Node) -> list[Expression]:
+        if isinstance(node, exp.Var) and str(syntax.part(node, "this")).upper() == "ALL":
+            return [value for _, value in outputs]
+        return [selected(syntax, node, outputs) or read(node)]
+
     return tuple(
         key
         for node, *how in order_parts(syntax, syntax.part(select, "order"))
-        for key in orders(selected(syntax, node, outputs) or read(node), *how)
+        for value in values(node)
+        for key in orders(value, *how)
     )
 
 

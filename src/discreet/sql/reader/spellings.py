@@ -321,7 +321,10 @@ FUNCTIONS: dict[str, Builder] = {
     "TIMESTAMPDIFF": _elapsed,
 }
 PARSERS: dict[str, Callable[[DuckDBParser], Node | None]] = {
-    "APPROX_PERCENTILE": DuckDBParser.FUNCTION_PARSERS["QUANTILE_CONT"],
+    **dict.fromkeys(
+        ["APPROX_PERCENTILE", "PERCENTILE_APPROX", "PERCENTILE"],
+        DuckDBParser.FUNCTION_PARSERS["QUANTILE_CONT"],
+    ),
     **{name: partial(_convert, name) for name in ("CONVERT", "TRY_CONVERT")},
 }
 """What reads the values of a call itself."""

@@ -67,7 +67,7 @@ class Syntax:
         self._origins: dict[int, tuple[Expression, Node]] = {}
         self._looked_at = 0
         self._kept: list[Node] = []
-        self.spread: list[Relation] = []  # people whose rows are measured in their place
+        self.answers: dict[int, tuple[Node, Any]] = {}  # subqueries that have been read
 
     def part(self, node: Node, *path: str) -> Any:
         """A part of a node, or a part of that; what is passed counts as read from now on."""

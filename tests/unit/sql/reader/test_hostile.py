@@ -162,7 +162,7 @@ def test_a_broken_invariant_is_not_masked(monkeypatch):
         ("SELECT COUNT(*) FROM visits WHERE REGEXP_MATCHES(city, '^[Z-A]')", "not understood here"),
         ("SELECT * FROM cities a NATURAL JOIN cities b", "NATURAL join of answers"),
         (
-            "SELECT AVG((SELECT SUM(cost) FROM visits v WHERE patient_id = p.id)) FROM patients p",
+            "SELECT STDDEV((SELECT SUM(cost) FROM visits WHERE patient_id = p.id)) FROM patients p",
             "a sum of one person's rows",
         ),
     ],
@@ -173,8 +173,8 @@ def test_a_refusal_gives_the_true_reason(text, said):
 
 def test_what_is_suggested_for_a_correlated_sum_keeps_null_and_is_answered():
     value = "(SELECT SUM(cost) FROM visits v WHERE v.patient_id = p.id)"
-    hint = refusal(f"SELECT AVG({value}) FROM patients p").fix
-    instead = f"SELECT AVG(CASE WHEN {value} IS NOT NULL THEN LEAST({value}, 1000) END)"
+    hint = refusal(f"SELECT STDDEV({value}) FROM patients p").fix
+    instead = f"SELECT STDDEV(CASE WHEN {value} IS NOT NULL THEN LEAST({value}, 1000) END)"
     assert hint.endswith(f"{instead} FROM patients p")
     assert read(f"{instead} FROM patients p", CLINIC)
 
