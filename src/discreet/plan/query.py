@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from discreet.errors import InputError
@@ -190,7 +191,7 @@ def _settle(query: Query) -> None:
     answers = {one.name: Type(released_kind(one)) for one in query.aggregates}
     object.__setattr__(query, "groupings", left_out)
     columns = {**keys, **answers, **dict.fromkeys(left_out, GROUPING)}
-    object.__setattr__(query, "released_columns", columns)
+    object.__setattr__(query, "released_columns", MappingProxyType(columns))
 
 
 def of_possible_groups(query: Query) -> Query:

@@ -129,6 +129,19 @@ def test_limits_that_nobody_stated_are_chosen_and_paid_for():
     assert "intervals allow for what that cuts off, up to" in release.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("limits", "said"), [(Limits(2, 4), "at most 6 rows in L2 norm"), (Limits(1, 1), "1 row in L2")]
+)
+def test_stated_limits_that_bound_a_norm_are_said_to_bound_a_norm(limits, said):
+    about = schema(limits=limits)
+    engine = engine_of(clinic(), about)
+    asked = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
+
+    release = answer(read(asked, about), engine, Price(1, 1e-6), noise_kinds=[NoiseKind.GAUSSIAN])
+    assert said in release.notes[0]
+    assert "norm" not in ask("SELECT COUNT(*) AS n FROM visits", engine, about).notes[0]
+
+
 def test_groups_that_nobody_listed_are_found_only_if_many_people_are_in_them():
     table = clinic()
     lonely = pa.table(

@@ -451,8 +451,9 @@ def test_a_person_in_a_period_weighs_what_limits_say_in_each_period():
         assert number(release) == 500  # each of 50 people counts once a day
         said, explained = " ".join(release.statement().split()), curator.explain(COUNT, epsilon=1)
         assert "They protect one person in one day, with" in said
+        assert "A person is protected for any one day, not for several together" in said
         assert "one person in one day counts for at most 1 row" in said
-        assert "one person in one day counts for at most 1 group" in repr(explained)
+        assert "one person in one day counts at most as much as 1 group" in repr(explained)
     with visits_by_day(unit="user") as curator:
         assert number(count(curator)) < 100
     with visits_by_day(unit=dp.PersonPeriod("user", "day", every="month")) as curator:

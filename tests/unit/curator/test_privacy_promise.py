@@ -1,5 +1,7 @@
 """The promise to the people in a dataset is read off its budget, and rounds against us."""
 
+import datetime as dt
+
 import pyarrow as pa
 import pytest
 
@@ -44,3 +46,14 @@ def test_changing_one_speaks_of_traits():
 
     assert "what the data says about them" in text
     assert "some trait" in text
+
+
+def test_odds_of_a_person_are_those_of_what_is_protected():
+    days = pa.table({"id": range(10), "day": [dt.date(2026, 1, 1)] * 10})
+    curator = dp.Curator.in_memory()
+    unit = dp.PersonPeriod("id", "day", every="day")
+    curator.add("visits", days, unit=unit, budget=dp.Budget(epsilon=1))
+
+    assert "'person' means one person in one day. If the odds" in promise(curator, "visits")
+    assert "'person' means one such row. If the odds" in told(dp.Budget(epsilon=1), dp.EachRow())
+    assert "'person' means" not in told(dp.Budget(epsilon=1))

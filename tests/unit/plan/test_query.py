@@ -113,3 +113,10 @@ def test_one_value_is_too_wide_however_narrow_the_other_is(of):
     }
     with pytest.raises(InputError, match="very wide bounds"):
         From(Scan(Table("wide", columns, Person("who")))).agg(c=of("wide", "narrow")).query()
+
+
+def test_the_columns_of_an_answer_are_facts_that_nobody_changes():
+    columns = From(Scan(VISITS)).agg(n=count()).query().released_columns
+
+    with pytest.raises(TypeError):
+        columns["n"] = Type(Kind.TEXT)

@@ -121,10 +121,10 @@ def _limits(part: "ExplainedSet", unit: str) -> list[str]:
     groups, rows = part.limits.max_groups or 1, part.limits.max_rows or 1
     where = "it" if groups == 1 else "each"
     most = f"{counted(groups, 'group')} with {counted(rows, 'row')} in {where}"
-    more = "whoever has more is weighted down; how many have more is not public"
+    more = "whoever would count for more is weighted down; how many would is not public"
     if part.clipped == 0:
         more = "nobody has more: a subquery leaves one row per person"
-    return [_item("limits", f"{who} counts for at most {most};"), _item("", more)]
+    return [_item("limits", f"{who} counts at most as much as {most};"), _item("", more)]
 
 
 def _second(part: "ExplainedSet") -> tuple[str, str]:

@@ -422,7 +422,7 @@ def _far(part: NoisyStatistics) -> str:
 def _l2(part: NoisyStatistics) -> str:
     """Gaussian noise bounds the root of a person's squared rows over all groups."""
     spread = part.contributions.noise_kind is NoiseKind.GAUSSIAN and bool(part.query.keys)
-    return " in L2 norm" if spread and ROWS in part.clipped else ""
+    return " in L2 norm" if spread and not part.query.counts_whole else ""
 
 
 def _over(part: NoisyStatistics, what: str, more: str) -> str:

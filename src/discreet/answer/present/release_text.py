@@ -221,12 +221,27 @@ def _protected(release: "Release") -> list[str]:
         "guarantee allows, whatever else an attacker knows.",
         f"The price was epsilon = {epsilon} and delta = {delta}.",
     ]
-    if release.facts is not None and release.facts.by_row:
-        lines.append(
-            "A person with several rows is protected for any one of them, not for all together;"
-            " below, 'person' means one such row."
-        )
-    return lines
+    return [*lines, *([BY_ROW] if release.facts and release.facts.by_row else by_period(unit))]
+
+
+BY_ROW = (
+    "A person with several rows is protected for any one of them, not for all together;"
+    " below, 'person' means one such row."
+)
+
+
+def by_period(unit: str) -> list[str]:
+    """What a person in a period is not protected from; nothing for another unit.
+
+    Example:
+        >>> by_period("one person in one day, with all of their rows of that day")[0][:50]
+        'A person is protected for any one day, not for sev'
+    """
+    who, _, every = unit.partition(",")[0].partition(" in one ")
+    if not every:
+        return []
+    said = f"A person is protected for any one {every}, not for several together;"
+    return [f"{said} below, 'person' means {who} in one {every}."]
 
 
 def _clamped(release: "Release") -> list[str]:
@@ -237,6 +252,7 @@ def _clamped(release: "Release") -> list[str]:
     remarks = () if release.facts is None else release.facts.remarks
     notes = dict.fromkeys(note for note in release.notes if note not in remarks)
     for one in notes:
-        less = "; whoever has more is weighted down" if " counts for at most " in one else ""
+        bare = " counts for at most " in one and "weighted down" not in one
+        less = "; whoever has more is weighted down" if bare else ""
         lines.append(f"{one[:1].upper()}{one[1:]}{less}.")
     return lines + [f"{remark}." for remark in remarks]  # some begin with the name of a column

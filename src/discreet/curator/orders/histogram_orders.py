@@ -77,12 +77,13 @@ def gaussian_price(asked: Asked, at: QuoteContext, what: str) -> Price:
 BY_ROW: Final = "each row is protected by itself"
 
 
-def bound_words(most: int | None) -> str:
+def bound_words(most: int | None, where: str = "") -> str:
     """What one person weighs at most, in words; None where each row is protected by itself."""
     if most is None:
         return BY_ROW
     return (
-        f"one person counts for at most {counted(most, 'row')}; whoever has more is weighted down"
+        f"one person counts for at most {counted(most, 'row')}{where}; "
+        "whoever has more is weighted down"
     )
 
 

@@ -110,8 +110,7 @@ class ProfileRelease(BaseRelease):
 
     def notes(self) -> list[str]:
         """The notes under the table."""
-        who = bound_words(None if self.people is None else self.limit)
-        who += "" if self.people is None else " in each"
+        who = bound_words(None if self.people is None else self.limit, " in each column")
         price = f"price: epsilon {cost(self.price.epsilon)}, delta {cost(self.price.delta)}"
         price += "" if self.share is None else f" ({percent(self.share)} of the budget)"
         return [

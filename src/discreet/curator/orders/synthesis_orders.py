@@ -21,7 +21,7 @@ from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.answer.present.chart import altair
 from discreet.answer.present.number_text import cost
 from discreet.answer.present.release_json import plain
-from discreet.answer.present.release_text import CHANGE
+from discreet.answer.present.release_text import BY_ROW, CHANGE
 from discreet.curator.arguments import (
     SynthesisArguments,
     read_fields,
@@ -84,6 +84,8 @@ _SECONDS_A_CELL = 3e-5
 
 _BARS = 40
 """Pairs that are drawn."""
+
+_ROW: Final = "one row"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -155,6 +157,7 @@ class SynthesisRelease(BaseRelease):
             f"measured with differential privacy. They protect {self.unit}: {change}",
             "changes the probability of any output by no more than the guarantee allows.",
             f"The price was epsilon = {cost(price.epsilon)} and delta = {cost(price.delta)}.",
+            *([BY_ROW] if self.unit == _ROW else []),
             read(self.guarantee, delta=price.delta),
             *(f"{note[:1].upper()}{note[1:]}." for note in self.notes),
             f"On pairs of columns the model differs from the data by {self._error()} on average;",
@@ -394,7 +397,7 @@ class SynthesisOrder(DraftedOrder):
         """The release: a function of what is stored."""
         made = Synthesis.from_bytes(measured)
         self._check_spent(made)
-        unit = "one row" if self.table.is_by_row else "one person, with all their rows"
+        unit = _ROW if self.table.is_by_row else "one person, with all their rows"
         return SynthesisRelease(made, self.price, unit, (self._histogram(self.domain).note,))
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from discreet.answer.present.release_text import BY_ROW, by_period
 from discreet.curator.ledger.accounts import Account
 from discreet.plan.schema import EachRow, KeyPath, Person, PersonPeriod, Table, Unit
 from discreet.privacy import Filter, Neighbours
@@ -20,7 +21,9 @@ _DIGITS: Final = 6
 
 def promise(curator: "Curator", dataset: str) -> str:
     """The privacy unit, the bound on its loss, and what that does not cover."""
-    units = [unit_words(one.unit) for one in private_tables(curator, dataset)]
+    tables = private_tables(curator, dataset)
+    units = [unit_words(one.unit) for one in tables]
+    less = dict.fromkeys(one for table in tables for one in _less(table.unit))
     account = curator.budget(dataset)
     limit = account.limit or account.each
     assert limit is not None  # noqa: S101 - datasets, or their people, always have a cap
@@ -33,6 +36,7 @@ def promise(curator: "Curator", dataset: str) -> str:
             f"Answers about the dataset {dataset} have differential privacy.",
             f"They protect {' and '.join(dict.fromkeys(units))}: {about} stays hidden in noise.",
             "All answers that will ever be given about it, together, keep this promise.",
+            *less,
             _odds(limit),
             "The guarantee limits what taking part adds to what is known. It does not hide facts",
             "about people at large, which the answers are meant to show.",
@@ -44,6 +48,16 @@ def private_tables(curator: "Curator", dataset: str) -> list[Table]:
     """The tables of a dataset."""
     tables = (curator.schema.tables[name] for name in curator.datasets()[dataset])
     return [one for one in tables if isinstance(one, Table)]
+
+
+def _less(unit: Unit) -> list[str]:
+    """What the odds of a person mean where less than a whole person is protected."""
+    match unit:
+        case EachRow():
+            return [BY_ROW]
+        case PersonPeriod():
+            return by_period(unit.who)
+    return []
 
 
 def unit_words(unit: Unit) -> str:

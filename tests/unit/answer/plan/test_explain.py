@@ -207,7 +207,7 @@ def test_everything_an_analyst_has_to_know_is_in_the_text():
         "epsilon 1, delta 1e-06",
         "one person, with all of their rows (identified by visits.patient_id)",
         "visits.age to 0 .. 120",
-        "at most 2 groups with 3 rows in each",
+        "counts at most as much as 2 groups with 3 rows in each;",
         "ranks",
         "95 % interval",
         "in a group of 1,000 rows",
@@ -238,7 +238,7 @@ def test_how_many_people_are_clipped_is_told_where_public_facts_tell_it():
     assert "none: each row is protected by itself" in repr(by_row)
     stated = explain(asked(ASKED, Limits(2, 3)), DuckDBDialect(), PRICE)
     assert stated.parts[0].clipped is None
-    assert "how many have more is not public" in repr(stated)
+    assert "how many would is not public" in repr(stated)
     offer = stated.parts[0].hints[-1]
     assert "for epsilon 0.1 to within 30" in offer
     question = offer.split(", ask ")[1].split(", for epsilon")[0]

@@ -301,6 +301,7 @@ def test_it_reads_as_text_html_table_and_json(shared):
     facts = json.loads(json.dumps(told.json_facts()))
     assert facts["proposals"]["year"] == {"bounds": [told["year"].low, told["year"].high]}
     assert "one person, with all their rows" in told.statement().replace("\n", " ")
+    assert "rows in each column; whoever has more is weighted down" in told.notes()[1]
     assert [one.noise for one in told.costs] == ["Gaussian", "threshold"]
     explained = shared.explain_order("profile", spec())
     assert "values of city, note are shown where" in repr(explained)

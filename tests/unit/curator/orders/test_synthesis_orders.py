@@ -182,6 +182,7 @@ def test_rows_are_protected_by_themselves_where_the_table_says_so():
     with add_people(dp.Curator.in_memory(), unit=dp.EachRow()) as curator:
         made = curator.synthesize("people", epsilon=4, columns=["city", "member"])
         assert "They protect one row" in made.statement()
+        assert "'person' means one such row. If the odds" in " ".join(made.statement().split())
         assert abs(made.synthesis.rows - 400) < 40
 
 

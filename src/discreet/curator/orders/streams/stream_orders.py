@@ -241,7 +241,8 @@ class StreamOrder(DraftedOrder):
         text = (
             f"a standing question over {periods:,} {every}s and {facts['groups']:,} groups, "
             f"charged once\n{self._who} counts in at most {bound} in each: the first ones; later "
-            "rows count for nothing\nrows that arrive late count in the period in which they arrive"
+            f"{every}s count for nothing\nrows that arrive late count in the period in which they "
+            "arrive"
         )
         for name, off in columns.items():
             text += (
@@ -354,9 +355,10 @@ class StreamOrder(DraftedOrder):
         bounds = self.reading
         return (
             f"one price for all periods; Gaussian noise; {self._who} counts for at most "
-            f"{counted(bounds.max_rows, 'row')} in each of the first "
-            f"{counted(bounds.max_periods, 'period')} in which they have any; rows that arrive "
-            "late count in the period in which they arrive"
+            f"{counted(bounds.max_rows, 'row')} in each of at most "
+            f"{counted(bounds.max_periods, 'period')}, the first with rows; whoever has more in "
+            "one is weighted down, and later ones count for nothing; rows that arrive late count "
+            "in the period in which they arrive"
         )
 
 

@@ -642,6 +642,8 @@ def test_a_person_in_a_period_counts_in_each_of_them():
             release = curator.watch(COUNT, **TERMS).release()
             who = "one person" if each == 0 else "one person in one day"
             assert f"{who} counts for at most 1 row in each" in release.notes[0]
+            said = " ".join(release.statement().split())
+            assert said.count("weighted down") == said.count("later ones count for nothing") == 1
             told = totals(release, "n_added")
             assert [told[t]["Haifa"] for t in range(1, 6)] == [20, *[each] * 4]
 
