@@ -35,6 +35,7 @@ SELECT word, MEDIAN(value) AS m FROM visits GROUP BY 1;
 
 -- aggregates
 SELECT COUNT(DISTINCT serial) AS n FROM visits;
+SELECT turn, COUNT(DISTINCT serial) AS n FROM visits GROUP BY 1;
 SELECT SUM(DISTINCT 999 - serial) AS n FROM visits;
 SELECT VAR_POP(value) AS n FROM visits;
 SELECT STDDEV_POP(value) AS n FROM visits;

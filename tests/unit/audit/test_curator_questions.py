@@ -36,6 +36,7 @@ from discreet.curator.orders.streams.stream_reading import StreamQuery
 from discreet.curator.people import person_accounts
 from discreet.curator.people.opened_accounts import OpenedAccounts
 from discreet.curator.people.person_accounts import PersonAccounts
+from discreet.engines.duckdb_dialect import DuckDBDialect
 from discreet.errors import BudgetError
 from discreet.learn import private_schema
 from discreet.learn.binning import BinCounts
@@ -674,6 +675,17 @@ def test_a_charge_that_is_a_thousandth_too_small_is_caught(monkeypatch):
     monkeypatch.setattr(accounts.Account, "after", less)
     assert caught("curator-found-keys", "is charged")
     assert caught("curator-aggregates", "is charged")
+
+
+def test_different_values_that_are_limited_in_each_group_by_itself_are_caught(monkeypatch):
+    true = DuckDBDialect.first
+
+    def in_each(self, rows, columns, person, *said):
+        group = ", k0" if "k0" in columns else ""
+        return true(self, rows, columns, person + group, *said)
+
+    monkeypatch.setattr(DuckDBDialect, "first", in_each)
+    assert caught(QUESTIONS["curator-aggregates"].parts[1], "declared")
 
 
 def test_a_plan_that_is_read_back_otherwise_is_caught(monkeypatch):

@@ -259,6 +259,7 @@ class AggregatedSelect:
                 query = of_possible_groups(Query(rows.relation, tuple(keys), (total,)))
                 name, on = found.name, _meeting(keys)
             self.summed[at] = query
+            self.syntax.spread.append(self.outer.relation)
             self.beyond.answers[at : at + 1] = [(name, _alone(query), on)]
             return found
         return None

@@ -103,7 +103,7 @@ def _read(
     query = RelationReader(syntax, schema, own, views=views).answer(syntax.tree).query
     if isinstance(query, Program):
         raise syntax.refuse(syntax.tree, PUBLIC_ONLY)
-    parts = [one.relation for one in questions_in(query)]
+    parts = [*(one.relation for one in questions_in(query)), *syntax.spread]
     if rows is not None and all(rows not in nodes_of(one)[0] for one in parts):
         raise syntax.refuse(syntax.tree, OTHER_ROWS)
     check_words(syntax, tokens)

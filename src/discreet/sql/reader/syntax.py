@@ -68,6 +68,7 @@ class Syntax:
         self._looked_at = 0
         self._kept: list[Node] = []
         self.answers: dict[int, tuple[Node, Any]] = {}  # subqueries that have been read
+        self.spread: list[Relation] = []  # people whose rows are read in their place
 
     def part(self, node: Node, *path: str) -> Any:
         """A part of a node, or a part of that; what is passed counts as read from now on."""
