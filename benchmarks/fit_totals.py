@@ -111,7 +111,7 @@ def main():
             return
         ours(name, few)
         taken = [(ours(name, path), plain(name, path)) for _ in range(2)]
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
     took, base = (min(one) for one in zip(*taken, strict=True))
     print(
         f"{name}: {took:.2f} s, {took / base:.2f} times plain totals ({base:.2f} s), {most:.0f} MB"

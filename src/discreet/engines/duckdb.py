@@ -83,7 +83,7 @@ def _is_free(file: int) -> bool:
 
 T = TypeVar("T")
 
-_BATCH = 1 << 17
+_BATCH = 1 << 15  # rows of an Arrow batch: small enough for the cache
 _FEW = 1 << 12
 _MOST_SCRATCH = "64GB"
 """What questions may write to disk: a public number, not what happens to be free."""
@@ -117,6 +117,7 @@ class DuckDBEngine:
                 "autoload_known_extensions": "false",
                 "allow_community_extensions": "false",
                 "disabled_optimizers": _NOT_SOUND,
+                "allocator_background_threads": "true",  # give back what a scan freed
             }
         )
         for place in SCHEMAS:

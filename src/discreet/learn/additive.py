@@ -132,9 +132,7 @@ class AdditiveClassifier(PrivateClassifier):
         known = PlacedBins(cells.edges)
         bins, counts = private_bins(sums, known, self.n_bins, _BINS, listed, placed)
         to_bin = bins_of_cells(bins, cells)
-        binned = placed.with_features(
-            lambda x: np.stack([one.take(x[:, j]) for j, one in enumerate(to_bin)], axis=1)
-        )
+        binned = placed.with_features(lambda x: np.stack([*map(np.take, to_bin, x.T)]).T)
         rows = counts.sum() / len(low)
         many = 1 if self.batch_rows is None else int(rows / self.batch_rows)
         return bins, counts, binned.batches(max(1, min(many, self.max_iter)))

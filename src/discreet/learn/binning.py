@@ -12,7 +12,7 @@ from discreet.errors import InputError
 from discreet.learn.base import CELLS, PrivateEstimator
 from discreet.learn.design import missing
 from discreet.learn.noisy_sums import NoisySums, RowStatistic
-from discreet.learn.rows import Chunk, Floats, PersonRows
+from discreet.learn.rows import Chunk, Floats, PersonRows, small
 from discreet.rationals import whole
 
 _FEW = 16
@@ -221,11 +221,11 @@ def private_bins(
     return bins, flat
 
 
-def bins_of_cells(bins: FeatureBins, cells: FeatureBins) -> list[NDArray[np.int64]]:
-    """For each feature the bin of each of its cells, and of NaN."""
+def bins_of_cells(bins: FeatureBins, cells: FeatureBins) -> list[NDArray[Any]]:
+    """For each feature the bin of each of its cells, and of NaN, in the smallest type."""
     firsts = [np.concatenate([[-np.inf], inner]) for inner in cells.edges]
     return [
-        np.append(np.searchsorted(edges, first, side="right"), len(edges) + 1)
+        small(np.append(np.searchsorted(edges, first, side="right"), len(edges) + 1))
         for edges, first in zip(bins.edges, firsts, strict=True)
     ]
 

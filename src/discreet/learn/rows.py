@@ -103,7 +103,7 @@ class PersonRows:
             x = np.concatenate([one.x.T for one in some], axis=1)
             y, weight = (np.concatenate(p) for p in ([c.y for c in some], [c.weight for c in some]))
             for at, batch in zip(_dealt(many, len(y)), held, strict=True):
-                batch.append(Chunk(_small(x[:, at]).T, _small(y[at]), _small(weight[at])))
+                batch.append(Chunk(small(x[:, at]).T, small(y[at]), small(weight[at])))
         return [
             PersonRows(batch.__iter__, self.full, self.bound, batch=(deal, i))
             for i, batch in enumerate(held)
@@ -119,15 +119,15 @@ def _dealt(many: int, rows: int) -> list[Any]:
     return np.split(np.argsort(coins, kind="stable"), ends)
 
 
-def _small(values: NDArray[Any]) -> NDArray[Any]:
+def small(values: NDArray[Any]) -> NDArray[Any]:
     """The same numbers in a small type that holds all of them exactly."""
     for kind in (np.uint8, np.uint16, np.int16, np.int32, np.float32):
         if values.dtype == kind:
             break
         with np.errstate(invalid="ignore", over="ignore"):
-            small = values.astype(kind)
-        if np.array_equal(small, values, equal_nan=kind is np.float32):
-            return small
+            same = values.astype(kind)
+        if np.array_equal(same, values, equal_nan=kind is np.float32):
+            return same
     return values
 
 

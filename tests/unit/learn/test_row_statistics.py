@@ -7,7 +7,15 @@ import pytest
 
 from discreet.errors import InputError
 from discreet.learn.additive import CurveGradient
-from discreet.learn.binning import BinCounts, Tree, equal_bins, fine_cells, private_bins
+from discreet.learn.binning import (
+    BinCounts,
+    FeatureBins,
+    Tree,
+    bins_of_cells,
+    equal_bins,
+    fine_cells,
+    private_bins,
+)
 from discreet.learn.design import FeatureTotals, NormCounts, RowTotals, Scaling, read_bounds
 from discreet.learn.linear_sums import LinkGradient, LogisticCurvature, SecondMoments
 from discreet.learn.noisy_sums import NoisySums
@@ -207,6 +215,20 @@ def test_equal_bins_found_by_arithmetic_are_those_found_by_comparing(low, high):
 
     compared = np.where(np.isnan(x), 256, np.searchsorted(edges, x, side="right"))
     assert np.array_equal(bins.places(x[:, None])[:, 0], compared)
+
+
+def test_the_bin_of_a_cell_is_that_of_its_values_and_takes_the_fewest_bytes():
+    # Tables look up every value of a fit: in wider types, 10^7 rows would take gigabytes.
+    low, high = np.array([0.0, 0.0]), np.array([100.0, 9_999.0])
+    cells = fine_cells(low, high, frozenset([1]))
+    bins = FeatureBins((cells.edges[0][[9, 99, 250]], cells.edges[1]))
+    values = np.column_stack([np.linspace(-1, 101, 10_000), np.arange(10_000.0)])
+    values[::7] = np.nan
+    tables = bins_of_cells(bins, cells)
+
+    assert [one.dtype for one in tables] == [np.uint8, np.uint16]
+    found = [one.take(cells.places(values)[:, j]) for j, one in enumerate(tables)]
+    assert np.array_equal(np.column_stack(found), bins.places(values))
 
 
 def test_each_row_is_in_one_batch():
