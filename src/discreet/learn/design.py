@@ -193,7 +193,7 @@ class RowTotals(RowStatistic):
 
 
 @dataclass(frozen=True)
-class Moments:
+class GroupMoments:
     """Noisy counts, sums and sums of squares of features on [-1, 1], one row a label.
 
     `sigma` is the deviation of the noise of each number. `sizes` are counts of at least one row and
@@ -231,12 +231,12 @@ def moments(
     share: Fraction,
     labels: int = 1,
     rows: PersonRows | None = None,
-) -> Moments:
+) -> GroupMoments:
     """Measure totals by label once."""
     statistic = FeatureTotals(low, high, labels)
     totals = sums.sums(statistic, share, rows).reshape(labels, -1) / GRID
     counts, total, squares = np.split(totals, [1, 1 + len(low)], axis=1)
-    return Moments(counts[:, 0], total, squares, sums.sigma(statistic, share) / GRID)
+    return GroupMoments(counts[:, 0], total, squares, sums.sigma(statistic, share) / GRID)
 
 
 def feature_moments(

@@ -31,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.errors import InputError
 from discreet.learn.base import PrivateEstimator, normal_intervals
 from discreet.learn.binning import BinCounts, category_bins, equal_bins
-from discreet.learn.design import Moments, moments
+from discreet.learn.design import GroupMoments, moments
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.rows import Floats, items_of
 from discreet.rationals import proper_share
@@ -98,7 +98,7 @@ class _OfMeans(HypothesisTest):
 
     bounds: Any = None
 
-    def _compared(self, sums: NoisySums) -> tuple[Moments, Any, Any]:
+    def _compared(self, sums: NoisySums) -> tuple[GroupMoments, Any, Any]:
         """Totals by group of values on [-1, 1], the F of their means, and its p-value."""
         found = moments(sums, *self.bounds_, Fraction(1), len(self.classes_))
         f, pvalue = compare_means(found.counts, found.sums[:, 0], found.squares[:, 0], found.sigma)

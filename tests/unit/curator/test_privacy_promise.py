@@ -29,7 +29,7 @@ def test_it_names_who_is_protected():
 def test_it_tells_odds_and_what_it_does_not_cover(budget):
     text = told(budget)
 
-    assert "the odds of a person having taken part were 1:9, then after they are at most" in text
+    assert "the odds of a person having taken part were 1:9, afterwards they are at most" in text
     assert "does not bound" not in text
     assert "does not hide facts about people at large" in text
 

@@ -50,7 +50,7 @@ def read(guarantee: Guarantee, *, odds: Real = Fraction(1, 9), delta: Real | Non
     Example:
         >>> from discreet.privacy.guarantees.pure import Pure
         >>> print(read(Pure(1, neighbours=Neighbours.CHANGE_ONE)))
-        If the odds of some trait of a person were 1:9, then after they are at most 1:3.3, and at
+        If the odds of some trait of a person were 1:9, afterwards they are at most 1:3.3, and at
         least 1:25. An attacker with 5 % false alarms detects the trait in at most 14 % of cases.
     """
     prior, slip = positive(odds, "odds"), _delta(guarantee, delta)
@@ -83,7 +83,7 @@ def _delta(guarantee: Guarantee, delta: Real | None) -> Fraction:
 
 def _odds_sentence(guarantee: Guarantee, prior: Fraction, delta: Fraction, fact: str) -> str:
     epsilon = guarantee.epsilon(delta).upper
-    start = f"If the odds of {fact} were {prior.numerator}:{prior.denominator}, then after they"
+    start = f"If the odds of {fact} were {prior.numerator}:{prior.denominator}, afterwards they"
     if epsilon > _CERTAIN or delta * (1 + 1 / _SLACK) >= 1:
         return f"{start} may be anything: this guarantee does not bound them."
     factor = Interval.of(epsilon).exp()

@@ -28,7 +28,7 @@ def named_odds(text):
 
 def test_one_to_nine_looks_at_most_like_one_to_three_point_three():
     text = read(Pure(1, neighbours=CHANGE))
-    assert "odds of some trait of a person were 1:9, then after they are at most 1:3.3," in text
+    assert "odds of some trait of a person were 1:9, afterwards they are at most 1:3.3," in text
 
 
 @pytest.mark.parametrize("epsilon", [0, 0.01, 0.3, 1, 2.5, 7, 30])
@@ -47,8 +47,8 @@ def test_no_leak_changes_no_odds():
 
 def test_a_trait_is_two_steps_from_another_under_add_remove():
     text = read(Pure(1))
-    assert "odds of a person having taken part were 1:9, then after they are at most 1:3.3" in text
-    assert "odds of some trait of a person were 1:9, then after they are at most 1:1.2" in text
+    assert "odds of a person having taken part were 1:9, afterwards they are at most 1:3.3" in text
+    assert "odds of some trait of a person were 1:9, afterwards they are at most 1:1.2" in text
 
 
 def test_delta_is_read_as_a_chance_that_covers_it():
