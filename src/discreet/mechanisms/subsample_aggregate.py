@@ -1,10 +1,10 @@
 """Subsample and aggregate: any statistic, made private by the agreement of its values on blocks."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from math import isfinite
 from typing import Any, Final, TypeAlias
 
@@ -24,6 +24,7 @@ from discreet.rationals import Real, rational, whole
 
 Rows: TypeAlias = Sequence[Any] | NDArray[Any]
 Statistic: TypeAlias = Callable[[Any], Real]
+Ways: TypeAlias = Counter[tuple[tuple[int, ...], ...]]
 
 _ROWS: Final = 3
 """The most rows of an audit."""
@@ -141,14 +142,31 @@ class SubsampleAggregate(RowMechanism):
         """The mean of the aggregate's laws over all the ways that rows fall."""
         own = self.aggregate.claim.law
         assert own is not None  # noqa: S101 - narrowing: `claim` has looked
-        ways = list(product(range(self.blocks), repeat=len(rows)))
-        laws = [own(self._values(rows, np.array(way, dtype=np.int64))) for way in ways]
-        outcomes = dict.fromkeys(outcome for law in laws for outcome in law)
+        ways = self._ways(rows)
+        laws = [
+            (own([self._on(_taken(rows, block)) for block in blocks]), times)
+            for blocks, times in ways.items()
+        ]
+        outcomes = dict.fromkeys(outcome for law, _ in laws for outcome in law)
         mixed = {
-            outcome: total(Interval.between(*law.get(outcome, _NEVER)) for law in laws) / len(ways)
+            outcome: total(Interval.between(*law.get(outcome, _NEVER)) * n for law, n in laws)
+            / ways.total()
             for outcome in outcomes
         }
         return ends(mixed)
+
+    def _ways(self, rows: Rows) -> Ways:
+        """How often which rows fall together; equal rows have one place, blocks have no order."""
+        places = range(len(rows)) if isinstance(rows, np.ndarray) else map(list(rows).index, rows)
+        ways: Ways = Counter({((),) * self.blocks: 1})
+        for row in places:
+            fallen: Ways = Counter()
+            for blocks, times in ways.items():
+                for at, block in enumerate(blocks):
+                    after = (*blocks[:at], (*block, row), *blocks[at + 1 :])
+                    fallen[tuple(sorted(after))] += times
+            ways = fallen
+        return ways
 
     def _toss(self, rows: Rows, runs: int) -> NDArray[np.int64]:
         """The block of every row, drawn for it alone; a row of them a run."""
@@ -162,9 +180,7 @@ class SubsampleAggregate(RowMechanism):
             np.argsort(block, kind="stable"),
             np.cumsum(np.bincount(block, minlength=self.blocks))[:-1],
         )
-        if isinstance(rows, np.ndarray):
-            return [rows[place] for place in places]
-        return [[rows[i] for i in place] for place in places]
+        return [_taken(rows, place) for place in places]
 
     def _on(self, block: Rows) -> Real:
         try:
@@ -208,6 +224,11 @@ def _read_rows(value: Any) -> Rows:
         why="each row goes to a block of its own choosing, by its place",
         fix="pass a list, or an array whose first axis is the rows",
     )
+
+
+def _taken(rows: Rows, places: Sequence[int] | NDArray[Any]) -> Rows:
+    """The rows at these places, in the kind that the statistic takes."""
+    return rows[list(places)] if isinstance(rows, np.ndarray) else [rows[i] for i in places]
 
 
 def _numbered(tosses: NDArray[np.int64], blocks: int) -> NDArray[np.int64]:

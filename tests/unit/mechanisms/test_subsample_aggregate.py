@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -145,3 +146,29 @@ def test_c2_a_statistic_of_another_kind_on_one_block_is_the_default(odd):
 
     assert blocks._on([1, 2]) == 5
     assert 0 <= blocks.release([1, 2, 3]) <= 8
+
+
+@pytest.mark.parametrize("rows", [(), (8,), (0, 8), (8, 1, 8), (3, 0, 8), (8, 8, 8, 8, 0)])
+def test_the_law_is_the_mean_over_all_the_ways_that_rows_fall(rows):
+    aggregate = Quantile(0.5, 0, 8, epsilon=1, neighbours=Neighbours.CHANGE_ONE)
+    whole = SubsampleAggregate(max, blocks=3, aggregate=aggregate, default=0)
+    listed = [
+        aggregate.claim.law([max(block, default=0) for block in in_blocks(rows, way, 3)])
+        for way in product(range(3), repeat=len(rows))
+    ]
+    for outcome, (least, most) in whole.claim.law(rows).items():
+        mean = sum(float(sum(law.get(outcome, (0, 0))) / 2) for law in listed) / len(listed)
+        assert least - 1e-12 <= mean <= most + 1e-12
+
+
+def in_blocks(rows, way, blocks):
+    return [
+        [row for row, at in zip(rows, way, strict=True) if at == block] for block in range(blocks)
+    ]
+
+
+def test_the_law_of_many_equal_rows_is_known_soon():
+    aggregate = Quantile(0.5, 0, 8, epsilon=1, neighbours=Neighbours.CHANGE_ONE)
+    whole = SubsampleAggregate(max, blocks=4, aggregate=aggregate, default=0)
+    assert len(whole._ways((8,) * 12)) == 34  # of 4^12: partitions of 12 into at most 4 parts
+    assert sum(least for least, _ in whole.claim.law((8,) * 12).values()) == pytest.approx(1)
