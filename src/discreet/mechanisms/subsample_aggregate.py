@@ -1,7 +1,6 @@
 """Subsample and aggregate: any statistic, made private by the agreement of its values on blocks."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,7 +23,7 @@ from discreet.rationals import Real, rational, whole
 
 Rows: TypeAlias = Sequence[Any] | NDArray[Any]
 Statistic: TypeAlias = Callable[[Any], Real]
-Ways: TypeAlias = Counter[tuple[tuple[int, ...], ...]]
+Blocks: TypeAlias = tuple[tuple[int, ...], ...]
 
 _ROWS: Final = 3
 """The most rows of an audit."""
@@ -143,30 +142,30 @@ class SubsampleAggregate(RowMechanism):
         own = self.aggregate.claim.law
         assert own is not None  # noqa: S101 - narrowing: `claim` has looked
         ways = self._ways(rows)
-        laws = [
-            (own([self._on(_taken(rows, block)) for block in blocks]), times)
-            for blocks, times in ways.items()
-        ]
+        laws = [(own(self._values(rows, np.array(way, dtype=np.int64))), n) for way, n in ways]
         outcomes = dict.fromkeys(outcome for law, _ in laws for outcome in law)
         mixed = {
             outcome: total(Interval.between(*law.get(outcome, _NEVER)) * n for law, n in laws)
-            / ways.total()
+            / self.blocks ** len(rows)
             for outcome in outcomes
         }
         return ends(mixed)
 
-    def _ways(self, rows: Rows) -> Ways:
-        """How often which rows fall together; equal rows have one place, blocks have no order."""
-        places = range(len(rows)) if isinstance(rows, np.ndarray) else map(list(rows).index, rows)
-        ways: Ways = Counter({((),) * self.blocks: 1})
-        for row in places:
-            fallen: Ways = Counter()
-            for blocks, times in ways.items():
+    def _ways(self, rows: Rows) -> list[tuple[tuple[int, ...], int]]:
+        """The blocks of the rows, and how many ways are like it: equal rows, blocks swapped."""
+        same = range(len(rows)) if isinstance(rows, np.ndarray) else map(list(rows).index, rows)
+        empty: Blocks = ((),) * self.blocks
+        ways: dict[Blocks, tuple[Blocks, tuple[int, ...], int]] = {empty: (empty, (), 1)}
+        for row in same:
+            longer: dict[Blocks, tuple[Blocks, tuple[int, ...], int]] = {}
+            for blocks, way, times in ways.values():
                 for at, block in enumerate(blocks):
                     after = (*blocks[:at], (*block, row), *blocks[at + 1 :])
-                    fallen[tuple(sorted(after))] += times
-            ways = fallen
-        return ways
+                    like = tuple(sorted(after))
+                    first, its_way, before = longer.get(like, (after, (*way, at), 0))
+                    longer[like] = first, its_way, before + times
+            ways = longer
+        return [(way, times) for _, way, times in ways.values()]
 
     def _toss(self, rows: Rows, runs: int) -> NDArray[np.int64]:
         """The block of every row, drawn for it alone; a row of them a run."""
@@ -180,7 +179,9 @@ class SubsampleAggregate(RowMechanism):
             np.argsort(block, kind="stable"),
             np.cumsum(np.bincount(block, minlength=self.blocks))[:-1],
         )
-        return [_taken(rows, place) for place in places]
+        if isinstance(rows, np.ndarray):
+            return [rows[place] for place in places]
+        return [[rows[i] for i in place] for place in places]
 
     def _on(self, block: Rows) -> Real:
         try:
@@ -224,11 +225,6 @@ def _read_rows(value: Any) -> Rows:
         why="each row goes to a block of its own choosing, by its place",
         fix="pass a list, or an array whose first axis is the rows",
     )
-
-
-def _taken(rows: Rows, places: Sequence[int] | NDArray[Any]) -> Rows:
-    """The rows at these places, in the kind that the statistic takes."""
-    return rows[list(places)] if isinstance(rows, np.ndarray) else [rows[i] for i in places]
 
 
 def _numbered(tosses: NDArray[np.int64], blocks: int) -> NDArray[np.int64]:
