@@ -318,8 +318,8 @@ def compare_means(
     own = np.maximum(squared(mean), 0) + noise(mean)
     rest = _rest(c**2 / own)
     unsure = np.maximum(squares_noise(mean) - shared**2 * rest / own, squares_noise(mean) / 10)
-    # The residual of few rows is in their spread too, as far as it is noise:
-    twice = noise(mean) / own * (away**2 - own) * c / (c**2 + 16 * sigma**2 + 1)
+    # The residual of few rows is in their spread too, as far as it is noise, by degree of freedom:
+    twice = noise(mean) / own * (away**2 - own) * c / (c**2 + 16 * sigma**2 + 1) / (groups - 1)
     spread = squared(mean) + shared / own * away - twice
     mean, residual = fit(lambda mean: held(spread, mean, unsure))
     total = held(spread, mean, unsure) + noise(mean)
@@ -430,27 +430,36 @@ def compare_counts(counts: Floats, sigma: float, law: Any = None) -> tuple[Float
     Reference: Kifer, Rogers, A New Class of Private Chi-Square Hypothesis Tests, 2017.
     """
     rows, columns = counts.shape[-2:]
-    a = np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
-    b = np.maximum(counts.sum(axis=-2, keepdims=True), 1.0) if law is None else np.asarray(law)
-    b = b / b.sum(axis=-1, keepdims=True)
-    variance = np.ones_like(counts)
-    for step in range(32):
-        if step % 4 == 0:
-            variance = np.maximum(a * b, 0) + sigma**2 + 1e-9
+    fitted = (rows + columns - 1 if law is None else 1) / (rows * columns)
+    b = _margin(counts, sigma, -2) if law is None else np.asarray(law)
+    a = _margin(counts, sigma, -1) / np.maximum(b.sum(axis=-1, keepdims=True), 1e-9)
+    variance = a * b + sigma**2 + 1e-9
+    # Variances are estimated: their reciprocals are too large by the variance of the fit.
+    variance += fitted * sigma**2 / variance
+    if law is None:  # the nearest product where variances are one, then where they differ
+        scale = [np.sqrt(variance.mean(axis=axis, keepdims=True)) for axis in (-1, -2)]
+        b = np.linalg.svd(counts / scale[0] / scale[1], full_matrices=False)[2][..., :1, :]
+        b = b * scale[1]
+    for _ in range(16):
         a = _multiples(counts, b, variance, -1)
         b = _multiples(counts, a, variance, -2) if law is None else b
-    # Variances are estimated: their reciprocals are too large by the variance of the fit.
-    fitted = (rows + columns - 1 if law is None else 1) / (rows * columns)
-    variance += fitted * np.minimum(1, 2 * sigma**2 / variance)
     told = ((counts - a * b) ** 2 / variance).sum(axis=(-2, -1))
     if law is not None:
         return told, stats.chi2.sf(told, columns - 1)
     most, freedom = (counts**2 / variance).sum(axis=(-2, -1)) - told, (rows - 1) * (columns - 1)
-    # Variances of sampling are estimates, too near these counts: as far as sampling matters beside
-    # noise, less is gained from the largest sum.
-    sampled = (1 - sigma**2 / variance).mean(axis=(-2, -1))
-    most = most * (1 + (min(rows, columns) - 1) * sampled)
     return told, _given_most(stats.chi2.sf(told, freedom), most, (rows - 1, columns - 1))
+
+
+def _margin(counts: Floats, sigma: float, axis: int) -> Floats:
+    """Sums along an axis, drawn to their mean as far as they differ by noise (James and Stein).
+
+    Variances that followed noise would weigh cells by what they happen to be.
+    """
+    sums = counts.sum(axis=axis, keepdims=True)
+    mean = sums.mean(axis=(-2, -1), keepdims=True)
+    noise = (counts.size // sums.size) * sigma**2 * (sums.shape[-1] * sums.shape[-2] - 1)
+    length = np.maximum(((sums - mean) ** 2).sum(axis=(-2, -1), keepdims=True), 1e-300)
+    return np.asarray(np.maximum(mean + np.maximum(1 - noise / length, 0) * (sums - mean), 0))
 
 
 def _multiples(counts: Floats, of: Floats, variance: Floats, axis: int) -> Floats:
