@@ -122,7 +122,7 @@ class LogisticRegression(KnownErrors, LinearClassifier):
     Edge cases:
         Without rows the coefficients are noise. Steps do not reach coefficients that nearly
         separate the classes (above some 10 for features in [-1, 1]); intervals are then too short,
-        and those of strong features where noise hides all of 30, or of fewer than 100 rows.
+        and those of strong features where noise hides them (`hidden_`), or of fewer than 100 rows.
     Reference: Bassily, Smith, Thakurta, Private Empirical Risk Minimization, 2014 (noisy gradient
     descent); Avella-Medina, Bradshaw, Loh, Differentially Private Inference via Noisy
     Optimization, 2023 (intervals).
@@ -143,7 +143,7 @@ class LogisticRegression(KnownErrors, LinearClassifier):
         # Of each step's gradient, and of its curvature:
         shares = [*(Fraction(1, 12 * early) for _ in range(early)), Fraction(1, 4)]
         thetas = [np.zeros(len(back))] * (others > 1)
-        covariances = [np.zeros(back.shape)] * (others > 1)
+        covariances = [np.zeros((2, *back.shape))] * (others > 1)
         for label in range(1, others + 1):
             own = sums.rows.map(lambda chunk, label=label: against(chunk, label))  # type: ignore[misc]
             theta = self._descend(sums, found, Fraction(1, 6) / others, own, 2, by_row=True)
@@ -157,7 +157,7 @@ class LogisticRegression(KnownErrors, LinearClassifier):
             thetas.append(theta[0])
             covariances.append(back @ covariance @ back.T)
         self._keep(np.stack(thetas), found[0])
-        errors = self._keep_covariance(np.stack(covariances))
+        errors = self._keep_covariance(*np.stack(covariances, axis=1))
         self.intercept_error_, self.standard_errors_ = errors[:, 0], errors[:, 1:]
 
     def predict_interval(self, X: Any, confidence: float = 0.95) -> Floats:
@@ -195,8 +195,8 @@ def newton_step(
     Early steps go this share of the way (James and Stein), so that noise does not lead them
     astray. The last one goes all of it, which has no bias. Curvature is measured halfway along the
     step that the inverse curvature of the step `before` foretells, and drawn to halfway along the
-    step that it gives: there it is the mean of the way, up to third derivatives. The inverse of
-    the new one comes last.
+    step that it gives: there it is the mean of the way, up to third derivatives. The covariance
+    comes with its part that is supposed; the inverse of the new curvature comes last.
     """
     # Rows as long as they are, with less weight where that is long: no bias, as weights depend
     # on features alone.
@@ -223,16 +223,17 @@ def newton_step(
         errors = np.sqrt(np.diag(inverse @ (h + noise**2 * np.eye(len(h))) @ inverse))
         there = (ended + theta[0]) / 2 * (np.abs(ended) > 2 * errors)
     lost = 1 - np.clip(values / floor, 0, 1)  # part of the way where noise hides the curvature
-    bias = vectors * lost**2 * (_HIDDEN**2 + (vectors.T @ theta[0]) ** 2) @ vectors.T
+    hidden = vectors * lost**2 * (_HIDDEN**2 + (vectors.T @ theta[0]) ** 2) @ vectors.T
     step, true = inverse @ g, certain(inverse)
     middle = h + np.diag(noise**2 + true * unsure @ step**2)
-    # Margins move by `moved` in mean square, and p (1 - p) by at most half as much: the step
-    # falls short. Rows count here by the square of their own move, so `moved` is its fourth
-    # moment over its second: 3 times the second if it is normal.
+    # Margins move by `moved` in mean square. Halfway, the change of p (1 - p) cancels to first
+    # order; at most a multiple of the square is left: the step falls short. Rows count by the
+    # square of their own move, so `moved` is its fourth moment over its second: 3 times the second
+    # if it is normal.
     moved = 3 * true * float(step @ g) / max(float(h[0, 0]), bend_noise)
-    missing = true * min(1.0, moved / 4)
-    bias += missing * np.outer(step, step)
-    return step, true, inverse @ middle @ inverse + bias, inverse
+    missing = true * min(1.0, moved / 4) ** 2
+    bias = hidden + missing * np.outer(step, step)
+    return step, true, np.stack([inverse @ middle @ inverse + bias, hidden]), inverse
 
 
 def drawn(
@@ -241,13 +242,11 @@ def drawn(
     """A curvature `there` from a noisy one at theta, how unsure its numbers are, the share kept.
 
     Noise in all entries hides eigenvalues that are far above that of any. So an entry is drawn as
-    far as it looks like noise to that of independent normal features, where it is less along
-    `there`: alone (one in as many as there are rows is none), and all together (James and Stein).
+    far as it looks like noise to that of independent normal features: alone (one in as many as
+    there are rows is none), and all together (James and Stein).
     """
     size = len(found)
-    before, after = (_LINK_VARIANCE + one[1:] @ one[1:] for one in (theta, there))
-    along = np.append(0.0, there[1:])
-    plain = np.eye(size) - np.outer(along, along) / after
+    plain, after = normal_curvature(there)
     plain *= max(float(np.trace(found)), noise) / np.trace(plain)
     z = (found - plain) / noise
     own = 1 / (1 + size * np.exp(-np.minimum(z**2, 1e3) / 2))
@@ -256,8 +255,25 @@ def drawn(
         rest = z[here & (own < 0.5)]
         kept = max(0.0, 1 - max(rest.size, 1) / max(float((rest**2).sum()), 1e-300))
         weight[here] = np.maximum(own[here], kept)
-    unsure = 3 * noise**2 * (weight + own * (1 - own) * z**2)  # as if three times as many were off
-    return (plain + weight * z * noise) * (before / after) ** 0.5, unsure, kept
+    unsure = noise**2 * (weight + own * (1 - own) * z**2)
+    before = normal_curvature(theta)[1]
+    return (plain + weight * z * noise) * (after / before), unsure, kept
+
+
+def normal_curvature(theta: Floats) -> tuple[Floats, float]:
+    """The mean of p (1 - p) z z' over that of p (1 - p), and the latter, if features are normal.
+
+    Where one label is rare, rows that may have it lie along theta, so that features have a mean.
+    """
+    along = np.append(0.0, theta[1:])
+    square = _LINK_VARIANCE + float(along @ along)
+    near = (_LINK_VARIANCE / square) ** 0.5
+    p = expit(near * theta[0])
+    mean = near * (1 - 2 * p) * along
+    mean[0] = 1
+    spread = np.eye(len(theta)) - np.outer(along, along) / square
+    spread[0, 0] = 0
+    return np.outer(mean, mean) + spread, near * p * (1 - p)
 
 
 def against(chunk: Chunk, label: int) -> Chunk:

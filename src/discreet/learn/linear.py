@@ -17,14 +17,21 @@ from discreet.rationals import non_negative
 
 
 class KnownErrors(PrivateEstimator):
-    """Coefficients whose covariance, from sampling and privacy noise, is known."""
+    """Coefficients whose covariance, from sampling and privacy noise, is known.
+
+    `hidden_` is the share of each coefficient's variance that is supposed, not measured. Where
+    noise hides a direction of the features, true coefficients along it are supposed to vary (in a
+    logistic model by 2 log odds a deviation), and intervals cover what such coefficients would.
+    """
 
     covariance_: Floats
 
-    def _keep_covariance(self, covariance: Floats) -> Floats:
+    def _keep_covariance(self, covariance: Floats, supposed: Floats) -> Floats:
         """Keep the covariance of (constant, coefficients); their standard errors."""
         self.covariance_ = covariance
-        return np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 0))
+        known, guessed = (np.diagonal(one, axis1=-2, axis2=-1) for one in (covariance, supposed))
+        self.hidden_ = (guessed / np.maximum(known, 1e-300))[..., 1:]
+        return np.sqrt(np.maximum(known, 0))
 
     def intervals(self, confidence: float = 0.95) -> Floats:
         """An interval for each coefficient, from sampling and privacy noise together."""
@@ -111,7 +118,7 @@ class LinearRegression(RegressorMixin, KnownErrors):  # type: ignore[misc]
         self.coef_, self.intercept_ = values[1:], float(values[0])
         far = scaling.norm / target * np.array([-1, 1])
         self.target_cut_ = np.clip(scaling.centre[-1] + far, *self.target_bounds_)
-        errors = self._keep_covariance(back @ covariance @ back.T / target**2)
+        errors = self._keep_covariance(*(back @ c @ back.T / target**2 for c in (covariance, bias)))
         self.intercept_error_, self.standard_errors_ = float(errors[0]), errors[1:]
         self.residual_deviation_ = float(spread**0.5 / target)
         self.residual_slack_ = float(slack / target**2)

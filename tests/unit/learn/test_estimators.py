@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from discreet import learn
 from discreet.errors import BudgetError, InputError, InvariantBroken
 from discreet.learn.binning import BinCounts, equal_bins
+from discreet.learn.classifiers import normal_curvature
 from discreet.learn.fit_plan import FitPlan, steps_of
 from discreet.learn.noisy_sums import mu_squared_of
 from discreet.learn.tuning import search_guarantee
@@ -593,6 +594,38 @@ def test_logistic_intervals_cover_what_a_newton_step_falls_short():
 
     assert (np.abs(found.coef_[0] - beta) > 0.1).all()  # some three sampling errors
     assert ((low <= beta) & (beta <= high)).all()
+
+
+@pytest.mark.parametrize("theta", [[0, 2, -1, 0], [-2.5, 0.5, -0.3, 0], [-4, 2, -1, 0]])
+def test_curvature_of_normal_features_is_foretold(theta):
+    """Strong coefficients of a rare label were drawn to 0 where their curvature was symmetric."""
+    theta = np.array(theta, dtype=float)
+    z = np.column_stack([np.ones(400_000), np.random.default_rng(1).normal(size=(400_000, 3))])
+    p = 1 / (1 + np.exp(-z @ theta))
+    weight = p * (1 - p)
+
+    shape, size = normal_curvature(theta)
+
+    assert size == pytest.approx(weight.mean(), rel=0.1)
+    assert shape == pytest.approx((z * weight[:, None]).T @ z / weight.sum(), abs=0.15)
+
+
+def test_coefficients_that_noise_hides_are_told():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(4000, 30))
+    y = (x[:, 0] + rng.logistic(size=len(x)) > 0).astype(int)
+    told = {"bounds": (-4, 4), "epsilon": 1, "delta": 1e-6}
+
+    def hidden(x, y):
+        logistic = learn.LogisticRegression(**told, classes=[0, 1], standard_errors=True)
+        line = learn.LinearRegression(**told, target_bounds=(-4, 4))
+        return np.stack([np.ravel(one.fit(x, y).hidden_) for one in (logistic, line)])
+
+    with replaced(lambda: Keystream(bytes(32))):
+        drowned, known = hidden(x[:300], y[:300]), hidden(x[:, :2], y)
+
+    assert drowned.min() > 0.5
+    assert known.max() < 0.05
 
 
 def test_a_fit_without_standard_errors_says_how_to_get_them():
