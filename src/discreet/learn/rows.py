@@ -148,18 +148,27 @@ def rows_of(x: Floats, y: Floats | None, groups: Any, max_rows_per_unit: int) ->
     """
     target = np.zeros(len(x)) if y is None else y
     most = whole(max_rows_per_unit, "max_rows_per_unit", at_least=1)
-    codes = codes_of(groups, x, target)
+    codes = codes_of(groups, most, x, target)
+    weight, full, bound = np.ones(len(x)), 1, 1
+    if groups is not None:
+        weight, full, bound = weights_of(np.bincount(codes)[codes], most), FULL, FULL * most
+
+    def chunks() -> Iterator[Chunk]:
+        for at in range(0, len(x), SIZE):
+            some = slice(at, at + SIZE)
+            yield Chunk(x[some], target[some], weight[some])
+
+    return PersonRows(chunks, full, bound)
+
+
+def codes_of(groups: Any, most: int, *columns: Any) -> NDArray[np.int64]:
+    """The number of each row's person; columns that differ in length are refused.
+
+    So are people with more than one row whom nothing names: rows would be protected, not people.
+    """
     if groups is None and most > 1:
         what, why = f"max_rows_per_unit is {most} without groups", "each row would be a person"
         raise InputError(what, why=why, fix="pass groups, the name of each row's person")
-    if groups is None:
-        return PersonRows(_slices(x, target, np.ones(len(x))))
-    weight = weights_of(np.bincount(codes)[codes], most)
-    return PersonRows(_slices(x, target, weight), FULL, FULL * most)
-
-
-def codes_of(groups: Any, *columns: Any) -> NDArray[np.int64]:
-    """The number of each row's person; columns that differ in length are refused."""
     codes = np.arange(len(columns[0])) if groups is None else person_codes(groups)
     if any(len(one) != len(codes) for one in columns):
         what = "X, y and groups differ in length"
@@ -237,12 +246,3 @@ def person_codes(groups: Any) -> NDArray[np.int64]:
         array = np.array([codes.setdefault(item, len(codes)) for item in named], dtype=np.int64)
     found: NDArray[np.int64] = np.unique(array, return_inverse=True)[1].astype(np.int64)
     return found
-
-
-def _slices(x: Floats, y: Floats, weight: Floats) -> Callable[[], Iterator[Chunk]]:
-    def chunks() -> Iterator[Chunk]:
-        for at in range(0, len(x), SIZE):
-            some = slice(at, at + SIZE)
-            yield Chunk(x[some], y[some], weight[some])
-
-    return chunks

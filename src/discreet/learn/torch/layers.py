@@ -246,19 +246,20 @@ def _convolution(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
 
 def _normalisation(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
     """Layers that normalise each row by itself, then scale and shift."""
+    one_and_zero = {  # what makes a scale and a shift nothing
+        name: torch.full_like(own, float(name == "weight"), dtype=torch.float32)
+        for name, own in layer.named_parameters()
+    }
     x, g = x.float(), g.float()
-    places, spread = (people, -1, *getattr(layer, "normalized_shape", ())), [1]
+    found = {"weight": g * torch.func.functional_call(layer, one_and_zero, x), "bias": g}
     if isinstance(layer, nn.GroupNorm):
-        plain = functional.group_norm(x, layer.num_groups, None, None, layer.eps)
-        places, spread = (*places, layer.num_channels, g.shape[2:].numel()), [1, 3]
-    elif isinstance(layer, nn.LayerNorm):
-        plain = functional.layer_norm(x, layer.normalized_shape, None, None, layer.eps)
+        shape, spread = (layer.num_channels, g.shape[2:].numel()), [1, 3]
     else:
-        plain = functional.rms_norm(x, layer.normalized_shape, None, layer.eps)
-    found: Found = {"weight": PersonMatrix((g * plain).reshape(places).sum(spread))}
-    if getattr(layer, "bias", None) is not None:
-        found["bias"] = PersonMatrix(g.reshape(places).sum(spread))
-    return found
+        shape, spread = layer.normalized_shape, [1]
+    return {
+        name: PersonMatrix(found[name].reshape(people, -1, *shape).sum(spread))
+        for name in one_and_zero
+    }
 
 
 Rule = Callable[[Any, Tensor, Tensor, int], Found]

@@ -70,17 +70,14 @@ class PeopleSampler:
         rows: int,
         at_once: int,
         places: int = 1,
-        seats: NDArray[Any] | None = None,
     ) -> None:
         self.inputs, self.targets, self.rows, self.at_once = inputs, targets, rows, at_once
-        codes = codes_of(people, *inputs, *([] if targets is None else [targets]))
+        codes = codes_of(people, rows, *inputs, *([] if targets is None else [targets]))
         self.order = np.argsort(codes, kind="stable")
         self.counts = np.bincount(codes)
         self.starts = np.concatenate([[0], np.cumsum(self.counts)])
         self.places = places
-        self.seats = (
-            _block_of(len(self.counts), lambda n: below(places, n)) if seats is None else seats
-        )
+        self.seats = _block_of(len(self.counts), lambda n: below(places, n))
 
     def sample(self, step: int, rate: Fraction) -> NDArray[Any]:
         """The people of one step."""

@@ -2,17 +2,19 @@
 
 import copy
 import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
 from functools import cached_property, partial
+from operator import mul
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import Progress
 from torch import Tensor, nn
 
 from discreet.errors import BudgetError, InputError
@@ -108,7 +110,9 @@ class Trainer:
                 fix="pass a function: optimizer=lambda p: torch.optim.SGD(p, lr=0.1)",
             )
         self.optimizer = (optimizer or partial(torch.optim.Adam, lr=1e-3))(trained)
-        self.schedule = None if schedule is None else schedule(self.optimizer)
+        self._parts: dict[str, Any] = {"model": model, "optimizer": self.optimizer}
+        if schedule is not None:
+            self._parts["schedule"] = schedule(self.optimizer)
         self.rows = whole(max_rows_per_unit, "max_rows_per_unit", at_least=1)
         room = _NUMBERS.get(self.device.type, 1 << 26) // self.grid.dimension
         most = at_once or max(8, min(_AT_ONCE, batch // 4, room))
@@ -145,10 +149,11 @@ class Trainer:
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Train on rows; `X` is a tensor or a tuple of tensors, `groups` names people."""
         inputs, targets, gradients = self.check(X, y)
-        self.open(self.checkpoint)
-        seats = self._resume()
         told = {"rows": self.rows, "at_once": self.at_once, "places": self.plan.band}
-        self._train(PeopleSampler(inputs, targets, groups, seats=seats, **told), gradients)
+        sampler = PeopleSampler(inputs, targets, groups, **told)
+        self._ledger = TrainingLedger(self.checkpoint, self.facts())
+        sampler.seats = self._resume(sampler.seats)
+        self._train(sampler, gradients)
         return self
 
     def check(self, X: Any, y: Any) -> tuple[tuple[Tensor, ...], Tensor | None, PersonGradients]:
@@ -163,24 +168,22 @@ class Trainer:
         heard = inspect(self.model, self._losses, inputs, targets, self._autocast, **shape)
         return inputs, targets, heard
 
-    def open(self, folder: str | Path | None) -> int:
-        """Keep steps and states in a folder, or go on from the steps that it has: how many."""
-        self.checkpoint = folder
-        self._ledger = TrainingLedger(folder, self.facts())
-        return self._ledger.spent
+    def record_ahead(self, folder: Path, spent: int, record: Callable[[int], None]) -> None:
+        """Keep the run in a folder, and have steps recorded elsewhere too, a few at a time.
 
-    def record_ahead(self, spent: int, record: Callable[[int], None]) -> None:
-        """Have steps recorded elsewhere before they are taken, a few at a time.
-
-        Those that were recorded, `spent`, are never taken again, whatever the folder says: it may
-        be a copy of an earlier one.
+        Steps are recorded before they are taken. Those that were, `spent`, are never taken again,
+        whatever the folder says: it may be a copy of an earlier one.
         """
-        self._ledger.lose(spent)
-        self._record, self._recorded = record, self._ledger.spent
+        ledger = TrainingLedger(folder, self.facts())
+        ledger.lose(spent)
+        self.checkpoint, self._record, self._recorded = folder, record, ledger.spent
+        record(ledger.spent)
 
     def _train(self, sampler: PeopleSampler, gradients: PersonGradients) -> None:
         forked = [self.device] if self.device.type == "cuda" else []
-        with self._bar() as show, torch.random.fork_rng(forked):
+        bar = Progress(console=Console(stderr=True), disable=not self.progress)
+        with bar, torch.random.fork_rng(forked):
+            bar.add_task("epsilon 0", total=self.plan.steps)
             while self._ledger.spent < self.plan.steps:
                 if self._record is not None and self._ledger.spent >= self._recorded:
                     few = max(1, min(self.every, self.plan.steps // _RECORDED))
@@ -196,7 +199,7 @@ class Trainer:
                 self._step += 1
                 if self._step % self.every == 0 or self._ledger.spent >= self.plan.steps:
                     self._ledger.save(self._state(sampler.seats))
-                show(self._ledger.spent)
+                self._show(bar)
 
     def _take_step(self, sampler: PeopleSampler, gradients: PersonGradients) -> None:
         torch.manual_seed(int(below(1 << 63)))  # masks of dropout must not be known
@@ -211,8 +214,8 @@ class Trainer:
             at += one.numel()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        if self.schedule is not None:
-            self.schedule.step()
+        if "schedule" in self._parts:
+            self._parts["schedule"].step()
 
     def _sum_clipped(self, batches: Callable[[], Batches], gradients: PersonGradients) -> Tensor:
         """The sum of clipped gradients in steps of the grid; who has none that is finite is out.
@@ -297,12 +300,8 @@ class Trainer:
         first, *factors = self.plan.coefficients.tolist()
         if not factors:
             return self.noise.release(sums).double()
-        joined = sums * first
-        for factor, earlier in zip(factors, self._sums, strict=False):
-            joined += factor * earlier
-        told = self.noise.release(joined).double()
-        for factor, earlier in zip(factors, self._told, strict=False):
-            told -= factor * earlier
+        joined = sum(map(mul, factors, self._sums), first * sums)
+        told = self.noise.release(joined).double() - sum(map(mul, factors, self._told))
         told /= first
         self._sums = [sums, *self._sums][: len(factors)]
         self._told = [told.clone(), *self._told][: len(factors)]
@@ -327,23 +326,18 @@ class Trainer:
         said = [one.items() for one in self.optimizer.param_groups]
         groups = [[(k, v) for k, v in one if k != "params" and v] for one in said]
         loss = self.loss if isinstance(self.loss, nn.Module) else _named(self.loss)
-        kinds = map(_named, (type(self.optimizer), type(self.schedule)))
+        kinds = map(_named, (type(self.optimizer), type(self._parts.get("schedule"))))
         told = (self.model, loss, groups, *kinds, self.precision, self.exact)
         return [re.sub(r"0x[0-9a-fA-F]+", "", str(one)) for one in told]
 
     def _state(self, seats: NDArray[Any]) -> dict[str, Any]:
         here = {"step": self._step, "spent": self._ledger.spent, "sums": self._sums}
         here["seats"] = torch.tensor(seats if self.plan.band > 1 else [])  # as many as people
-        parts = {name: one.state_dict() for name, one in self._parts()}
+        parts = {name: one.state_dict() for name, one in self._parts.items()}
         return {**here, "told": self._told, **parts}
 
-    def _parts(self) -> list[tuple[str, Any]]:
-        """What has a state of its own."""
-        kept = ("model", self.model), ("optimizer", self.optimizer), ("schedule", self.schedule)
-        return [one for one in kept if one[1] is not None]
-
-    def _resume(self) -> NDArray[Any] | None:
-        """Go on from a state that was kept; the seats that people have in it."""
+    def _resume(self, seats: NDArray[Any]) -> NDArray[Any]:
+        """Go on from a state that was kept; the seats that people have in it, or these."""
         state = self._ledger.load(self.device)
         saved = 0 if state is None else state["spent"]
         if self._ledger.spent < saved:
@@ -355,31 +349,18 @@ class Trainer:
             fix = "pass every=1, and start anew in another folder"
             raise InputError("a run with banded noise that lost a step", why=why, fix=fix)
         if state is None:
-            return None
-        for name, one in self._parts():
+            return seats
+        for name, one in self._parts.items():
             one.load_state_dict(state[name])
         self._step, self._sums, self._told = state["step"], state["sums"], state["told"]
-        return np.asarray(state["seats"].cpu()) if self.plan.band > 1 else None
+        return np.asarray(state["seats"].cpu()) if self.plan.band > 1 else seats
 
-    @contextmanager
-    def _bar(self) -> Iterator[Callable[[int], None]]:
-        """A progress bar with epsilon so far; never a loss, which is private."""
-        if not self.progress:
-            yield lambda _: None
-            return
-        from rich.console import Console  # noqa: PLC0415 - where it is used
-        from rich.progress import Progress  # noqa: PLC0415
-
-        with Progress(console=Console(file=sys.stderr)) as bar:
-            task = bar.add_task("epsilon 0", total=self.plan.steps)
-
-            def show(spent: int) -> None:
-                bar.update(task, completed=spent)
-                if spent % max(1, self.plan.steps // _SHOWN) == 0 or spent == self.plan.steps:
-                    so_far = self.plan.guarantee(spent).epsilon(self.plan.delta).upper
-                    bar.update(task, description=f"epsilon {so_far:.3f}")
-
-            yield show
+    def _show(self, bar: Progress) -> None:
+        """Show how far the run is, and epsilon so far; never a loss, which is private."""
+        spent, steps = self._ledger.spent, self.plan.steps
+        if self.progress and (spent % max(1, steps // _SHOWN) == 0 or spent == steps):
+            so_far = self.plan.guarantee(spent).epsilon(self.plan.delta).upper
+            bar.update(bar.task_ids[0], completed=spent, description=f"epsilon {so_far:.3f}")
 
 
 def _one_a_row(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
