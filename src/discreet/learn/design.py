@@ -1,6 +1,5 @@
 """Features on a public grid: clamped, moved, scaled, rounded, and cut to a norm; row by row."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -305,14 +304,13 @@ def read_bounds(bounds: Any, features: int, name: str = "bounds") -> tuple[Float
     if bounds is None:
         example = "(low, high), one pair or one a feature"
         raise missing(name, "whoever is farthest out", example, "private_bounds")
-    pairs = np.shape(bounds)
-    if pairs not in {(2,), (features, 2)} or (pairs == (2,) and isinstance(bounds[0], Sequence)):
+    given = np.array(bounds, dtype=object)
+    if given.shape not in {(2,), (features, 2)}:
         fix = f"pass {name}=(low, high) or a list of {features} pairs"
         what, why = f"{name} are neither a pair nor one a feature", f"there are {features} features"
         raise InputError(what, why=why, fix=fix)
-    listed = [bounds] * features if pairs == (2,) else list(bounds)
-    exact = [[float(rational(end, name)) for end in pair] for pair in listed]
-    low, high = np.array(exact, dtype=np.float64).reshape(features, 2).T
+    exact = np.array([float(rational(end, name)) for end in given.flat]).reshape(given.shape)
+    low, high = np.array(np.broadcast_to(exact, (features, 2)).T)
     if not np.all(low < high):
         raise InputError(f"{name} are out of order", why="low < high", fix="swap them")
     half = high / 2 - low / 2
@@ -323,4 +321,4 @@ def read_bounds(bounds: Any, features: int, name: str = "bounds") -> tuple[Float
             "of coefficients would overflow",
             fix="express the column in another unit",
         )
-    return low.copy(), high.copy()
+    return low, high
