@@ -1,6 +1,6 @@
 """Features on a public grid: clamped, moved, scaled, rounded, and cut to a norm; row by row."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -273,20 +273,21 @@ def centre(sums: NoisySums, low: Floats, high: Floats, share: Fraction) -> tuple
     The mean is measured twice: among all that bounds allow, then among rows cut at a noisy median
     of their distance from the first, which is far shorter where there are many features.
     """
-    d, scale, middle = len(low), 2 / (high - low), (low + high) / 2
-    first = Scaling(low, high, middle, scale, d**0.5, 0)
-    totals = sums.sums(RowTotals(first), share / 3) / GRID
-    mean = np.clip(middle + totals[1:] / max(totals[0], 1.0) / scale, low, high)
-    free = Scaling(low, high, mean, scale, 2 * d**0.5, 0)
-    counts = NormCounts(free, d**0.5)
+
+    def moved(scaling: Scaling, share: Fraction) -> tuple[Scaling, float]:
+        """The same around the mean of rows that it cuts, and how many there are."""
+        totals = sums.sums(RowTotals(scaling), share) / GRID
+        count = max(float(totals[0]), 1.0)
+        mean = np.clip(scaling.centre + totals[1:] / count / scaling.scale, low, high)
+        return replace(scaling, centre=mean), count
+
+    longest = len(low) ** 0.5
+    middle, scale = (low + high) / 2, 2 / (high - low)
+    found, _ = moved(Scaling(low, high, middle, scale, longest, 0), share / 3)
+    counts = NormCounts(replace(found, norm=2 * longest), longest)
     held = np.cumsum(np.maximum(sums.sums(counts, share / 6), 0))
     median = int(np.searchsorted(held, held[-1] / 2)) if held[-1] > 0 else counts.cells - 1
-    norm = counts.most * (median + 1) / counts.cells
-    short = Scaling(low, high, mean, scale, norm, 0)
-    totals = sums.sums(RowTotals(short), share / 2) / GRID
-    count = max(float(totals[0]), 1.0)
-    mean = np.clip(mean + totals[1:] / count / scale, low, high)
-    return Scaling(low, high, mean, scale, norm, 0), count
+    return moved(replace(found, norm=longest * (median + 1) / counts.cells), share / 2)
 
 
 def missing(name: str, whom: str, example: str, bought: str) -> InputError:

@@ -159,6 +159,5 @@ def read_amount(value: Any) -> Fraction:
     found = read_text(str(value))
     if found is not None and found >= 0:
         return found
-    raise InputError(
-        "an epsilon or delta that cannot be read", why="it is a short number", fix='pass "1/2"'
-    )
+    what, why = "an epsilon or delta that cannot be read", "it is a short number"
+    raise InputError(what, why=why, fix='pass "1/2"')

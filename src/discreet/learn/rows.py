@@ -90,7 +90,11 @@ class PersonRows:
     def kept(self) -> "PersonRows":
         """The same rows, computed now and kept in small types for many passes."""
         (held,) = self.batches(1)
-        return replace(held.map(_as_doubles), batch=self.batch)
+
+        def doubles(one: Chunk) -> Chunk:
+            return Chunk(*(part.astype(np.float64) for part in (one.x, one.y, one.weight)))
+
+        return replace(held.map(doubles), batch=self.batch)
 
     def batches(self, many: int) -> "list[PersonRows]":
         """Rows dealt to so many batches by fair coins, computed now and kept as they are.
@@ -104,10 +108,8 @@ class PersonRows:
             y, weight = (np.concatenate(p) for p in ([c.y for c in some], [c.weight for c in some]))
             for at, batch in zip(_dealt(many, len(y)), held, strict=True):
                 batch.append(Chunk(small(x[:, at]).T, small(y[at]), small(weight[at])))
-        return [
-            PersonRows(batch.__iter__, self.full, self.bound, batch=(deal, i))
-            for i, batch in enumerate(held)
-        ]
+        mine = ((batch.__iter__, (deal, number)) for number, batch in enumerate(held))
+        return [replace(self, chunks=own, engine=None, batch=batch) for own, batch in mine]
 
 
 def _dealt(many: int, rows: int) -> list[Any]:
@@ -129,10 +131,6 @@ def small(values: NDArray[Any]) -> NDArray[Any]:
         if np.array_equal(same, values, equal_nan=kind is np.float32):
             return same
     return values
-
-
-def _as_doubles(chunk: Chunk) -> Chunk:
-    return Chunk(*(part.astype(np.float64) for part in (chunk.x, chunk.y, chunk.weight)))
 
 
 def _with_target(chunk: Chunk) -> Chunk:

@@ -159,9 +159,8 @@ def _labels(y: Any) -> NDArray[Any]:
 def _summed(sums: NoisySums, share: Fraction, price: float, function: Any) -> QueryAnswer:
     """The mean of a function over rows in memory."""
     if not callable(function):
-        raise InputError(
-            "SQL or values about rows in memory", why="there is no table", fix="pass a function"
-        )
+        what, why = "SQL or values about rows in memory", "there is no table"
+        raise InputError(what, why=why, fix="pass a function")
     statistic = Expectation(function)
     total, count = sums.sums(statistic, share) / GRID
     noise = sums.sigma(statistic, share) / GRID / max(count, 1.0)

@@ -57,9 +57,8 @@ def tune(
         why = "runs are compared by their share of right labels"
         fix = "pass single classifiers, not pipelines"
         raise InputError("a candidate that is no classifier of discreet.learn", why=why, fix=fix)
-    mu_squared = _mu_squared_of_run(
-        positive(epsilon, "epsilon"), proper_share(delta, "delta"), runs
-    )
+    price = positive(epsilon, "epsilon"), proper_share(delta, "delta")
+    mu_squared = _mu_squared_of_run(*price, runs)
     best: tuple[float, Any] | None = None
     while True:
         one = clone(candidates[below(len(candidates))])
@@ -89,13 +88,9 @@ def search_guarantee(mu_squared: Fraction, runs: int) -> RDP:
     cost = float(mu_squared) / 2
     more = 2 * math.log(runs)
     extra = min(2 * (1 - 1 / b) * cost * b + more / b for b in _ORDERS)
-    curve = {
-        Fraction(a).limit_denominator(10): Fraction(
-            (cost * a + extra + math.log(runs) / (a - 1)) * (1 + 1e-12)
-        )
-        for a in _ORDERS
-    }
-    return RDP(curve.items())
+    costs = ((cost * a + extra + math.log(runs) / (a - 1)) * (1 + 1e-12) for a in _ORDERS)
+    orders = (Fraction(a).limit_denominator(10) for a in _ORDERS)
+    return RDP(zip(orders, map(Fraction, costs), strict=True))
 
 
 @lru_cache(maxsize=64)

@@ -29,7 +29,7 @@ class PCA(NamedOutputs, TransformerMixin, PrivateEstimator):  # type: ignore[mis
     """Principal components of features scaled by their bounds.
 
     Guarantee:
-        See `PrivateEstimator`: two releases for centring, one of all second moments.
+        See `PrivateEstimator`: three releases for centring, one of all second moments.
     Edge cases:
         Components are orthonormal whatever the noise; `explained_variance_` is at least 0.
     Reference: Dwork, Talwar, Thakurta, Zhang, Analyze Gauss, STOC 2014.
@@ -123,7 +123,7 @@ class KMeans(NamedOutputs, ClusterMixin, TransformerMixin, PrivateEstimator):  #
     """K-means of features scaled by their bounds.
 
     Guarantee:
-        See `PrivateEstimator`: three releases for centre and axes, one for each Lloyd step. Labels
+        See `PrivateEstimator`: four releases for centre and axes, one for each Lloyd step. Labels
         of the rows that were learned from are not kept: `predict` tells them.
     Edge cases:
         A cluster whose noisy count is small is started again at a random point.

@@ -203,18 +203,14 @@ def _learn_layout(listener: PersonGradients, losses: Losses, probes: list[Probe]
                 listener.calls, listener._rows = [], rows  # noqa: SLF001
                 losses(inputs, targets)
                 seen.append(listener.calls)
-        short = [
-            one
-            for one, other in zip(*seen, strict=True)
-            if _lengths(one, other, "output 0") != (2, 3)
-        ]
+        pairs = list(zip(*seen, strict=True))
+        short = [one for one, other in pairs if _lengths(one, other, "output 0") != (2, 3)]
         shared = {one.name for one in short if isinstance(one.unit, nn.Embedding)}
         if again or not shared:
             break
         listener.expanded = shared
     listener.batched = [
-        {at for at in one.shapes if _lengths(one, other, at) == (2, 3)}
-        for one, other in zip(*seen, strict=True)
+        {at for at in one.shapes if _lengths(one, other, at) == (2, 3)} for one, other in pairs
     ]
     return f"{short[0].name} ({type(short[0].unit).__name__})" if short else ""
 

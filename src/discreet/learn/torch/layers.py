@@ -143,9 +143,8 @@ class LookupSlopes(PersonGradient):
         """Scattered into the table."""
         g = self.slopes.to(torch.promote_types(self.slopes.dtype, torch.float32))
         table = g.new_zeros(self.size, g.shape[-1])
-        return table.index_add_(
-            0, self.places.flatten(), (g * weights[:, None, None]).flatten(0, 1)
-        )
+        weighted = (g * weights[:, None, None]).flatten(0, 1)
+        return table.index_add_(0, self.places.flatten(), weighted)
 
     def instantiated(self) -> "PersonMatrix":
         """A table for each person."""
@@ -192,10 +191,8 @@ Found = dict[str, PersonGradient]
 
 def linear_rule(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
     """A weight and perhaps a bias, used on every position of every row."""
-    slopes = g.reshape(people, -1, g.shape[-1])
-    pairs = OuterProducts(
-        x.to(g.dtype).reshape(people, -1, x.shape[-1]), _aligned(slopes), g.shape[-1]
-    )
+    inputs, slopes = (one.reshape(people, -1, one.shape[-1]) for one in (x.to(g.dtype), g))
+    pairs = OuterProducts(inputs, _aligned(slopes), g.shape[-1])
     found: Found = {"weight": pairs if _is_cheap(pairs) else pairs.instantiated()}
     if layer.bias is not None:
         found["bias"] = PersonMatrix(slopes.sum(1))
@@ -246,20 +243,18 @@ def _convolution(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
 
 def _normalisation(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
     """Layers that normalise each row by itself, then scale and shift."""
-    one_and_zero = {  # what makes a scale and a shift nothing
+    plain = {  # what makes a scale and a shift nothing
         name: torch.full_like(own, float(name == "weight"), dtype=torch.float32)
         for name, own in layer.named_parameters()
     }
     x, g = x.float(), g.float()
-    found = {"weight": g * torch.func.functional_call(layer, one_and_zero, x), "bias": g}
+    slopes = {"weight": g * torch.func.functional_call(layer, plain, x), "bias": g}
     if isinstance(layer, nn.GroupNorm):
         shape, spread = (layer.num_channels, g.shape[2:].numel()), [1, 3]
     else:
         shape, spread = layer.normalized_shape, [1]
-    return {
-        name: PersonMatrix(found[name].reshape(people, -1, *shape).sum(spread))
-        for name in one_and_zero
-    }
+    places = people, -1, *shape
+    return {n: PersonMatrix(slopes[n].reshape(places).sum(spread)) for n in plain}
 
 
 Rule = Callable[[Any, Tensor, Tensor, int], Found]

@@ -262,9 +262,8 @@ class PersonGradients:
 
         if number >= len(self.batched):
             raise _other_calls()
-        batched = {
-            at: blocks(one) for at, one in call.tensors.items() if at in self.batched[number]
-        }
+        first = self.batched[number]
+        batched = {at: blocks(one) for at, one in call.tensors.items() if at in first}
         slopes = {at: blocks(one) for at, one in call.slopes.items()}
 
         def value(ours: Any, inputs: Any, slopes: Any) -> Tensor:
@@ -300,10 +299,7 @@ class PersonGradients:
                 why="it draws random numbers inside" if random else type(wrong).__name__,
                 fix="set its dropout to 0, or build it of layers that have a rule",
             ) from None
-        return {
-            name: PersonMatrix(one if one.dim() > 1 else one[:, None])
-            for name, one in grads.items()
-        }
+        return {n: PersonMatrix(one if one.dim() > 1 else one[:, None]) for n, one in grads.items()}
 
 
 _RECURRENT: Final = nn.RNN, nn.LSTM, nn.GRU, nn.RNNCell, nn.LSTMCell, nn.GRUCell

@@ -13,8 +13,6 @@ from typing import Any, Final, Self, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import Progress
 from torch import Tensor, nn
 
 from discreet.errors import BudgetError, InputError
@@ -181,6 +179,9 @@ class Trainer:
 
     def _train(self, sampler: PeopleSampler, gradients: PersonGradients) -> None:
         forked = [self.device] if self.device.type == "cuda" else []
+        from rich.console import Console  # noqa: PLC0415 - where it is used
+        from rich.progress import Progress  # noqa: PLC0415
+
         bar = Progress(console=Console(stderr=True), disable=not self.progress)
         with bar, torch.random.fork_rng(forked):
             bar.add_task("epsilon 0", total=self.plan.steps)
@@ -191,10 +192,8 @@ class Trainer:
                     self._record(self._recorded)
                 taken = self._ledger.charge()
                 if taken > self.plan.steps or (self.plan.band > 1 and taken > self._step + 1):
-                    why, fix = "another run in the same folder took it", "use its model"
-                    raise BudgetError(
-                        "one step more than planned", why=why, fix=fix, asked=1, left=0
-                    )
+                    what, why = "one step more than planned", "another run in the folder took it"
+                    raise BudgetError(what, why=why, fix="use its model", asked=1, left=0)
                 self._take_step(sampler, gradients)
                 self._step += 1
                 if self._step % self.every == 0 or self._ledger.spent >= self.plan.steps:
@@ -242,7 +241,9 @@ class Trainer:
         except torch.OutOfMemoryError:  # shapes are public
             raise
         except Exception:  # noqa: BLE001 - whatever somebody's rows do to a model or a loss
-            return self._add_halves(batch, gradients, total, drop=drop)
+            halves = batch.halves()  # of a person alone there are none: they add nothing
+            told = [self.add_clipped(one, gradients, total, drop=drop) for one in halves]
+            return torch.tensor(any(told), device=self.device)
         lost = ~norms.isfinite()
         if drop:
             found = [(at, one.without(lost)) for at, one in found]
@@ -256,17 +257,6 @@ class Trainer:
             else:
                 total[at].add_(one.weighted_sum(weights.float()).flatten(), alpha=scale)
         return lost.any()
-
-    def _add_halves(
-        self, batch: PeopleBatch, gradients: PersonGradients, total: Tensor, *, drop: bool
-    ) -> Tensor:
-        """Add two halves separately: a person who makes the model fail adds nothing."""
-        there = batch.weights.view(batch.people, batch.rows).sum(1) > 0
-        some = there.nonzero().flatten()
-        lost = torch.zeros((), dtype=torch.bool, device=self.device)
-        for half in some.chunk(2) if len(some) > 1 else ():
-            lost |= self.add_clipped(batch.only(half), gradients, total, drop=drop)
-        return lost
 
     def _found(
         self, batch: PeopleBatch, gradients: PersonGradients
@@ -355,7 +345,7 @@ class Trainer:
         self._step, self._sums, self._told = state["step"], state["sums"], state["told"]
         return np.asarray(state["seats"].cpu()) if self.plan.band > 1 else seats
 
-    def _show(self, bar: Progress) -> None:
+    def _show(self, bar: Any) -> None:
         """Show how far the run is, and epsilon so far; never a loss, which is private."""
         spent, steps = self._ledger.spent, self.plan.steps
         if self.progress and (spent % max(1, steps // _SHOWN) == 0 or spent == steps):

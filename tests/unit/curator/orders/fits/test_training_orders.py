@@ -319,3 +319,13 @@ def test_people_keep_their_seats_whatever_order_rows_come_in(unit):
             return people or (x.tolist(), y.tolist())
 
     assert read(visits()) == read(visits().take(np.arange(120)[::-1]))
+
+
+def test_a_table_that_protects_rows_is_trained_on_whatever_the_limit_of_rows_is():
+    with dp.Curator(None) as curator:
+        columns = {"age": dp.Bounds(0, 100), "city": dp.Keys(["Haifa", "Oslo"])}
+        unit = dp.EachRow()
+        curator.add("visits", visits(), unit=unit, budget=dp.Budget(rho=10**4), columns=columns)
+        told = curator.fit(trainer(max_rows_per_unit=2), "visits", **WORDS)
+
+    assert told.guarantee_.epsilon(1e-6).upper <= 1
