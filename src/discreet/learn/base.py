@@ -3,7 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, ClassVar, Self
@@ -37,12 +37,12 @@ class PrivacyWarning(UserWarning):
     """Budget was spent again, or less is protected than it may seem."""
 
 
+@dataclass
 class Spending:
     """The total spent by an estimator and all its clones."""
 
-    def __init__(self) -> None:
-        self.guarantees: list[Guarantee] = []
-        self.copied = False
+    guarantees: list[Guarantee] = field(default_factory=list)
+    copied: bool = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """A copy, as another process gets it: what others spend is not counted here."""

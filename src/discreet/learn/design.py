@@ -196,7 +196,7 @@ class GroupMoments:
     """Noisy counts, sums and sums of squares of features on [-1, 1], one row a label.
 
     `sigma` is the deviation of the noise of each number. `sizes` are counts of at least one row and
-    what noise alone could be; means are within the bounds, variances no smaller than noise lets
+    what noise alone could be; `means` are within the bounds, `variances` no smaller than noise lets
     them be known.
     """
 
@@ -204,23 +204,9 @@ class GroupMoments:
     sums: Floats
     squares: Floats
     sigma: float
-
-    @property
-    def sizes(self) -> Floats:
-        """Counts to divide by."""
-        return np.maximum(self.counts, max(1.0, self.sigma))
-
-    @property
-    def means(self) -> Floats:
-        """Means by label and feature."""
-        return np.clip(self.sums / self.sizes[:, None], -1, 1)
-
-    @property
-    def variances(self) -> Floats:
-        """Variances by label and feature."""
-        sizes = self.sizes[:, None]
-        least = np.minimum(0.5 * self.sigma / sizes, 0.25) + 1e-6
-        return np.clip(self.squares / sizes - self.means**2, least, 1.0)
+    sizes: Floats
+    means: Floats
+    variances: Floats
 
 
 def moments(
@@ -235,7 +221,12 @@ def moments(
     statistic = FeatureTotals(low, high, labels)
     totals = sums.sums(statistic, share, rows).reshape(labels, -1) / GRID
     counts, total, squares = np.split(totals, [1, 1 + len(low)], axis=1)
-    return GroupMoments(counts[:, 0], total, squares, sums.sigma(statistic, share) / GRID)
+    sigma = sums.sigma(statistic, share) / GRID
+    sizes = np.maximum(counts, max(1.0, sigma))
+    means = np.clip(total / sizes, -1, 1)
+    least = np.minimum(0.5 * sigma / sizes, 0.25) + 1e-6
+    variances = np.clip(squares / sizes - means**2, least, 1.0)
+    return GroupMoments(counts[:, 0], total, squares, sigma, sizes[:, 0], means, variances)
 
 
 def feature_moments(

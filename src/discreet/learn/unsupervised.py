@@ -186,7 +186,7 @@ class KMeans(NamedOutputs, ClusterMixin, TransformerMixin, PrivateEstimator):  #
 
 def starts(sums: NoisySums, k: int, spread: Floats, radius: int) -> Floats:
     """Points that look like the noisy spread of the rows, chosen far apart; no data is read."""
-    bits = sums.coins(1 << 16, 12 * _TRIES * len(spread)).reshape(12, _TRIES, len(spread))
+    bits = sums.coins(1 << 16, (12, _TRIES, len(spread)))
     points = (bits.sum(axis=0) / (1 << 16) - 6) * spread  # about normal
     points *= np.minimum(1, radius / np.maximum(np.linalg.norm(points, axis=1), 1.0))[:, None]
     chosen = [points[0]]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, Final
 
 import torch
@@ -18,20 +17,17 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from discreet.errors import InputError, InvariantBroken
-from discreet.learn.torch.layers import Found, PersonGradient, PersonMatrix, linear_rule, rule_of
+from discreet.learn.torch.layers import Found, PersonGradient, PersonMatrix, Rule, rule_of
 
 
 @contextmanager
 def changed(attributes: Iterable[tuple[object, str, Any]]) -> Iterator[None]:
     """Objects with other values of some attributes for a while."""
-    before = [(one, name, getattr(one, name), value) for one, name, value in attributes]
-    try:
-        for one, name, _, value in before:
+    with ExitStack() as undo:
+        for one, name, value in attributes:
+            undo.callback(setattr, one, name, getattr(one, name))
             setattr(one, name, value)
         yield
-    finally:
-        for one, name, value, _ in before:
-            setattr(one, name, value)
 
 
 class _Joined(torch.autograd.Function):
@@ -60,25 +56,26 @@ class LayerCall:
 
     name: str
     unit: nn.Module
-    rule: Callable[[Tensor, Tensor, int], Found] | None
-    inputs: dict[int | str, Any]
+    rule: Rule | None
+    inputs: dict[Any, Any]
     versions: list[int] = field(default_factory=list)
-    outputs: list[tuple[int, ...]] = field(default_factory=list)
+    told: int = 0
+    """The first dimension of what came out."""
+
     slopes: dict[int, Tensor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.versions = [one._version for one in self.tensors.values()]  # noqa: SLF001 - torch has no public name
 
     @property
-    def tensors(self) -> dict[int | str, Tensor]:
+    def tensors(self) -> dict[Any, Tensor]:
         """The inputs that are tensors."""
         return {at: one for at, one in self.inputs.items() if torch.is_tensor(one)}
 
     @property
-    def shapes(self) -> dict[Any, tuple[int, ...]]:
-        """Shapes of what went in, and of what came out."""
-        went = {at: tuple(one.shape) for at, one in self.tensors.items()}
-        return went | {f"output {at}": shape for at, shape in enumerate(self.outputs)}
+    def lengths(self) -> dict[Any, int]:
+        """The first dimension of each tensor that went in."""
+        return {at: (*one.shape, 0)[0] for at, one in self.tensors.items()}
 
     def check_unchanged(self) -> None:
         """Refuse an input that was changed in place since."""
@@ -178,14 +175,13 @@ class PersonGradients:
     ) -> Any:
         if not self._open:
             return out
-        rule = rule_of(unit)
-        known = None if rule is None else partial(rule, unit)
-        return self._follow(LayerCall(name, unit, known, dict(enumerate(args)) | kwargs), out)
+        given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+        return self._follow(LayerCall(name, unit, rule_of(unit), given), out)
 
     def _follow(self, call: LayerCall, out: Any) -> Any:
         """Ask for the slopes of what came out of a call."""
         several = list(out) if isinstance(out, (tuple, list)) else [out]
-        call.outputs = [tuple(one.shape) if torch.is_tensor(one) else () for one in several]
+        call.told = (*getattr(several[0], "shape", ()), 0)[0]
         self.calls.append(call)
         for at, one in enumerate(several):
             if torch.is_tensor(one) and one.is_floating_point():
@@ -202,24 +198,19 @@ class PersonGradients:
                 call.check_unchanged()
                 if len(slope) != self._rows:  # rows that were chosen by their values, say
                     raise _other_calls()
-                self._add(call, call.rule(x.detach(), slope, self._people))
+                self._add(call, call.rule(call.unit, x.detach(), slope, self._people))
                 call.inputs, call.slopes = {}, {}
 
         return hook
 
     def _attention(self, name: str, unit: nn.MultiheadAttention) -> Callable[..., Any]:
         """Self-attention as two linear layers that are heard; any other kind as it is."""
-        usual = unit.forward
+        usual, out_proj = unit.forward, unit.out_proj
+        first = _linear(unit.in_proj_weight, unit.in_proj_bias)
+        last = _linear(out_proj.weight, out_proj.bias)
 
-        def linear(x: Tensor, weight: Any, bias: Any, prefix: str) -> Any:
-            layer = SimpleNamespace(weight=weight, bias=bias)
-
-            def rule(x: Tensor, slope: Tensor, people: int) -> Found:
-                found = linear_rule(layer, x, slope, people)
-                return {f"{prefix}{n}": one for n, one in found.items()}
-
-            call = LayerCall(f"{name}.{prefix}", unit, rule, {0: x})
-            return self._follow(call, functional.linear(x, weight, bias))
+        def called(layer: nn.Linear, x: Tensor) -> Any:
+            return self._heard(name, layer, (x,), {}, layer(x))
 
         def forward(query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
             told = dict(zip(_ATTENTION, args, strict=False)) | kwargs
@@ -229,14 +220,11 @@ class PersonGradients:
                 return self._heard(name, unit, given, kwargs, usual(*given, **kwargs))
             rows, places, width = query.shape
             shape = rows, places, 3, unit.num_heads, unit.head_dim
-            joined = linear(query, unit.in_proj_weight, unit.in_proj_bias, "in_proj_")
-            parts = joined.view(shape).permute(2, 0, 3, 1, 4)
+            q, k, v = called(first, query).view(shape).permute(2, 0, 3, 1, 4)
             drop = unit.dropout if unit.training else 0.0
             mask = _mask(told, rows, unit.num_heads, query)
-            q, k, v = parts
             out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=drop)
-            flat = out.transpose(1, 2).reshape(rows, places, width)
-            return linear(flat, unit.out_proj.weight, unit.out_proj.bias, "out_proj."), None
+            return called(last, out.transpose(1, 2).reshape(rows, places, width)), None
 
         return forward
 
@@ -277,14 +265,12 @@ class PersonGradients:
         gradient = torch.func.grad(value)
 
         def one_by_one(ours: Any, *parts: dict[Any, Tensor]) -> dict[str, Tensor]:
-            device = next(iter(mine.values())).device
-            before = _random_state(device)
+            if unit.training and getattr(unit, "dropout", 0) and getattr(unit, "num_layers", 1) > 1:
+                raise RuntimeError("randomness")
             each = [
                 gradient(ours, *({k: v[at] for k, v in one.items()} for one in parts))
                 for at in range(people)
             ]
-            if not torch.equal(before, _random_state(device)):
-                raise RuntimeError("randomness")
             return {name: torch.stack([one[name] for one in each]) for name in mine}
 
         together = torch.vmap(gradient, in_dims=(None, 0, 0), randomness="error")
@@ -312,6 +298,13 @@ _ATTENTION: Final = "key_padding_mask", "need_weights", "attn_mask", "average_at
 """Arguments of attention by their place, after query, key and value."""
 
 
+def _linear(weight: Any, bias: Any) -> nn.Linear:
+    """A layer of parameters that another module owns."""
+    layer = nn.Linear(1, 1, device="meta")
+    layer.weight, layer.bias = weight, bias
+    return layer
+
+
 def _mask(told: Mapping[str, Any], rows: int, heads: int, like: Tensor) -> Tensor | None:
     """Both masks of an attention as one that is added."""
     attended, padding = (told.get(name) for name in ("attn_mask", "key_padding_mask"))
@@ -326,11 +319,6 @@ def _mask(told: Mapping[str, Any], rows: int, heads: int, like: Tensor) -> Tenso
         if one is not None
     ]
     return sum(added[1:], added[0]) if added else None
-
-
-def _random_state(device: torch.device) -> Tensor:
-    """The state of the generator that layers on a device draw from."""
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
 
 
 def _other_calls() -> InvariantBroken:

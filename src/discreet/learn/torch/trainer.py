@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property, partial
 from operator import mul
 from pathlib import Path
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from discreet.learn.noise_plan import GradientGrid, NoisePlan
 from discreet.learn.torch.checkpoints import TrainingLedger
 from discreet.learn.torch.grid_noise import GradientNoise
 from discreet.learn.torch.inspection import inspect, refuse_layers
-from discreet.learn.torch.layers import PersonGradient
+from discreet.learn.torch.layers import PersonGradient, without
 from discreet.learn.torch.person_gradients import PersonGradients
 from discreet.learn.torch.sampling import Batches, PeopleBatch, PeopleSampler
 from discreet.noise import below
@@ -97,7 +97,11 @@ class Trainer:
             raise InputError("people is missing", why=why, fix=fix)
         self.plan = NoisePlan(epsilon, delta, people, batch, epochs, band)  # type: ignore[arg-type] # read there
         refuse_layers(model)
-        self.model, self.loss = model, _one_a_row(loss)
+        self.model: nn.Module = model
+        self.loss: Any = loss
+        if isinstance(loss, nn.Module) and hasattr(loss, "reduction"):
+            self.loss = copy.copy(loss)  # a loss of torch, told not to reduce
+            self.loss.reduction = "none"
         self.device = next(model.parameters()).device
         trained = [p for p in model.parameters() if p.requires_grad]
         self.grid = GradientGrid(positive(clip, "clip"), sum(p.numel() for p in trained))
@@ -116,6 +120,9 @@ class Trainer:
         most = at_once or max(8, min(_AT_ONCE, batch // 4, room))
         self.at_once = whole(most, "at_once", at_least=1)
         self.precision, self.exact = precision, exact
+        self._autocast: Callable[[], AbstractContextManager[Any]] = nullcontext
+        if precision is not torch.float32:
+            self._autocast = partial(torch.autocast, self.device.type, dtype=precision)
         self.checkpoint, self.progress = checkpoint, progress
         self.every = whole(every, "every", at_least=1)
         self._step, self._ledger = 0, TrainingLedger(None, {})
@@ -124,9 +131,8 @@ class Trainer:
         self._sums: list[Tensor] = []
         self._told: list[Tensor] = []
         if self.grid.clip < _LEAST:
-            raise InputError(
-                "clip is below 2^-40", why="squares of float32 vanish", fix="scale the loss"
-            )
+            what, why = "clip is below 2^-40", "squares of float32 vanish"
+            raise InputError(what, why=why, fix="scale the loss")
         if isinstance(self.optimizer, torch.optim.LBFGS):
             what = "an optimizer that asks for the loss again"
             raise InputError(what, why="a step releases one gradient", fix="use Adam or SGD")
@@ -207,10 +213,10 @@ class Trainer:
         whole_steps = total.round_().clamp_(-_LARGEST, _LARGEST).to(torch.int64)
         kind = next(self.model.parameters()).dtype
         told = self._release(whole_steps).mul_(2.0**self.grid.exponent / self.plan.batch).to(kind)
-        at = 0
-        for one in gradients.parameters.values():
-            one.grad = told[at : at + one.numel()].view(one.shape).to(one)
-            at += one.numel()
+        trained = list(gradients.parameters.values())
+        parts = torch.split(told, [one.numel() for one in trained])
+        for one, part in zip(trained, parts, strict=True):
+            one.grad = part.view_as(one).to(one)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         if "schedule" in self._parts:
@@ -246,7 +252,7 @@ class Trainer:
             return torch.tensor(any(told), device=self.device)
         lost = ~norms.isfinite()
         if drop:
-            found = [(at, one.without(lost)) for at, one in found]
+            found = [(at, without(one, lost)) for at, one in found]
             norms = norms.masked_fill(lost, 0)
         clip, scale = float(self.grid.clip), 2.0**-self.grid.exponent
         weights = clip / norms.clamp(min=clip) * (1 if self.precision is torch.float32 else _LOW)
@@ -297,11 +303,6 @@ class Trainer:
         self._told = [told.clone(), *self._told][: len(factors)]
         return told
 
-    def _autocast(self) -> AbstractContextManager[Any]:
-        if self.precision is torch.float32:
-            return nullcontext()
-        return torch.autocast(self.device.type, dtype=self.precision)
-
     # --- a run that goes on -------------------------------------------------------------------
 
     def facts(self) -> dict[str, Any]:
@@ -351,15 +352,6 @@ class Trainer:
         if self.progress and (spent % max(1, steps // _SHOWN) == 0 or spent == steps):
             so_far = self.plan.guarantee(spent).epsilon(self.plan.delta).upper
             bar.update(bar.task_ids[0], completed=spent, description=f"epsilon {so_far:.3f}")
-
-
-def _one_a_row(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A loss of torch, told not to reduce."""
-    if isinstance(loss, nn.Module) and hasattr(loss, "reduction"):
-        each: Any = copy.copy(loss)
-        each.reduction = "none"
-        return cast("Callable[..., Tensor]", each)
-    return loss
 
 
 def _named(one: Any) -> str:
