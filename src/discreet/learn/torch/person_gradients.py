@@ -265,7 +265,8 @@ class PersonGradients:
         gradient = torch.func.grad(value)
 
         def one_by_one(ours: Any, *parts: dict[Any, Tensor]) -> dict[str, Tensor]:
-            if unit.training and getattr(unit, "dropout", 0) and getattr(unit, "num_layers", 1) > 1:
+            several = isinstance(unit, nn.RNNBase) and unit.num_layers > 1
+            if several and unit.training and unit.dropout > 0:
                 raise RuntimeError("randomness")
             each = [
                 gradient(ours, *({k: v[at] for k, v in one.items()} for one in parts))
