@@ -265,8 +265,12 @@ class PersonGradients:
         gradient = torch.func.grad(value)
 
         def one_by_one(ours: Any, *parts: dict[Any, Tensor]) -> dict[str, Tensor]:
-            several = isinstance(unit, nn.RNNBase) and unit.num_layers > 1
-            if several and unit.training and unit.dropout > 0:
+            if (
+                isinstance(unit, nn.RNNBase)
+                and unit.training
+                and unit.dropout
+                and unit.num_layers > 1
+            ):
                 raise RuntimeError("randomness")
             each = [
                 gradient(ours, *({k: v[at] for k, v in one.items()} for one in parts))
