@@ -106,8 +106,7 @@ class ClusterTotals(RowStatistic):
     @property
     def extent(self) -> tuple[int, int]:
         """A count and a sum for each centre; its count and its norm."""
-        square: int = self.counted**2 + self.radius**2
-        return len(self.centres) * (1 + int(self.axes.shape[1])), square
+        return len(self.centres) * (1 + self.axes.shape[1]), self.counted**2 + self.radius**2
 
     def sums(self, chunk: Chunk) -> Any:
         """Rows by nearest centre."""

@@ -204,7 +204,7 @@ def _learn_layout(listener: PersonGradients, losses: Losses, probes: list[Probe]
                 losses(inputs, targets)
                 seen.append(listener.calls)
         pairs = list(zip(*seen, strict=True))
-        short = [one for one, other in pairs if (one.told, other.told) != (2, 3)]
+        short = [one for one, other in pairs if (one.length, other.length) != (2, 3)]
         shared = {one.name for one in short if isinstance(one.unit, nn.Embedding)}
         if again or not shared:
             break

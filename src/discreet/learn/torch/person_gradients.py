@@ -59,7 +59,7 @@ class LayerCall:
     rule: Rule | None
     inputs: dict[Any, Any]
     versions: list[int] = field(default_factory=list)
-    told: int = 0
+    length: int = 0
     """The first dimension of what came out."""
 
     slopes: dict[int, Tensor] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class PersonGradients:
             for name, unit in self.units.items():
                 if name in self.expanded:
                     hooks.enter_context(unit.register_forward_pre_hook(self._expand))
-                if type(unit) is nn.MultiheadAttention and unit.in_proj_weight is not None:
+                if type(unit) is nn.MultiheadAttention and _has_own_projections(unit):
                     unit.forward = self._attention(name, unit)  # type: ignore[method-assign]
                     hooks.callback(delattr, unit, "forward")
                 else:
@@ -181,7 +181,7 @@ class PersonGradients:
     def _follow(self, call: LayerCall, out: Any) -> Any:
         """Ask for the slopes of what came out of a call."""
         several = list(out) if isinstance(out, (tuple, list)) else [out]
-        call.told = (*getattr(several[0], "shape", ()), 0)[0]
+        call.length = (*getattr(several[0], "shape", ()), 0)[0]
         self.calls.append(call)
         for at, one in enumerate(several):
             if torch.is_tensor(one) and one.is_floating_point():
@@ -265,12 +265,8 @@ class PersonGradients:
         gradient = torch.func.grad(value)
 
         def one_by_one(ours: Any, *parts: dict[Any, Tensor]) -> dict[str, Tensor]:
-            if (
-                isinstance(unit, nn.RNNBase)
-                and unit.training
-                and unit.dropout
-                and unit.num_layers > 1
-            ):
+            inner = unit.num_layers - 1 if isinstance(unit, nn.RNNBase) else 0
+            if inner and unit.training and unit.dropout:
                 raise RuntimeError("randomness")
             each = [
                 gradient(ours, *({k: v[at] for k, v in one.items()} for one in parts))
@@ -301,6 +297,11 @@ Any other module that vmap refuses may decide by values, over all rows, how it t
 
 _ATTENTION: Final = "key_padding_mask", "need_weights", "attn_mask", "average_attn_weights"
 """Arguments of attention by their place, after query, key and value."""
+
+
+def _has_own_projections(unit: nn.MultiheadAttention) -> bool:
+    """Whether weights are parameters as they are: one of all inputs, one of what comes out."""
+    return all(isinstance(p, nn.Parameter) for p in (unit.in_proj_weight, unit.out_proj.weight))
 
 
 def _linear(weight: Any, bias: Any) -> nn.Linear:

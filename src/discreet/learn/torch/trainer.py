@@ -348,10 +348,11 @@ class Trainer:
 
     def _show(self, bar: Any) -> None:
         """Show how far the run is, and epsilon so far; never a loss, which is private."""
-        spent, steps = self._ledger.spent, self.plan.steps
+        (task,), spent, steps = bar.task_ids, self._ledger.spent, self.plan.steps
+        bar.update(task, completed=spent)
         if self.progress and (spent % max(1, steps // _SHOWN) == 0 or spent == steps):
             so_far = self.plan.guarantee(spent).epsilon(self.plan.delta).upper
-            bar.update(bar.task_ids[0], completed=spent, description=f"epsilon {so_far:.3f}")
+            bar.update(task, description=f"epsilon {so_far:.3f}")
 
 
 def _named(one: Any) -> str:
