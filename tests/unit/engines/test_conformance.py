@@ -1,5 +1,5 @@
-"""`check_engine`: DuckDB passes it, every planted bug fails it, its answers are the reference's, and
-nothing of the plan is left out. Postgres, Spark and Ibis pass it in the files beside this one.
+"""`check_engine`: DuckDB passes it, every planted bug fails it, its answers are the reference's,
+and nothing of the plan is left out. Postgres, Spark and Ibis pass it in the files beside this one.
 """
 
 # ruff: noqa: ARG002, S608 - planted dialects have the methods of others; statements are our own
