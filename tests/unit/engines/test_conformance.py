@@ -47,7 +47,8 @@ def forget(engine, name):
 
 
 def test_duckdb_passes_every_check():
-    check_engine(load, forget)
+    """The page about engines asks all questions over shuffled and missing rows; here are some."""
+    check_engine(load, forget, thinned=16)
 
 
 def test_the_stored_answers_are_those_of_the_reference():
