@@ -9,7 +9,8 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from discreet.errors import InputError
-from discreet.mechanisms.gaussian import Gaussian, RoundedGaussian, calibrate, largest_mu
+from discreet.mechanisms.gaussian import Gaussian, RoundedGaussian
+from discreet.mechanisms.gaussian_calibration import calibrate, largest_mu
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
 from discreet.privacy import GDP, RHO, ZCDP, DiscreteGaussianNoise, Filter, Neighbours
 from discreet.privacy.budgets.charges import price

@@ -9,8 +9,6 @@ from scipy import stats
 
 from discreet.errors import InputError
 from discreet.mechanisms.noise_tails import (
-    failure,
-    first_whole,
     gaussian_half_width,
     gaussian_mass,
     gaussian_tail,
@@ -19,6 +17,7 @@ from discreet.mechanisms.noise_tails import (
     laplace_tail_steps,
     normal_half_width,
 )
+from discreet.rationals import failure, first_whole
 
 
 def brute_tail(scale, steps):

@@ -42,7 +42,7 @@ from discreet.curator.orders.query_orders import noise_kinds_for, price_at, read
 from discreet.engines.engine import Engine, Session
 from discreet.engines.timing import Deadline
 from discreet.errors import InputError
-from discreet.mechanisms.gaussian import largest_mu
+from discreet.mechanisms.gaussian_calibration import largest_mu
 from discreet.plan.bounding import FULL, NoiseKind
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query

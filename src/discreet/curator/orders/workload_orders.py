@@ -39,7 +39,7 @@ from discreet.curator.orders.query_orders import read_asked
 from discreet.engines.engine import Engine
 from discreet.engines.timing import Deadline
 from discreet.errors import InputError
-from discreet.mechanisms.gaussian import largest_mu
+from discreet.mechanisms.gaussian_calibration import largest_mu
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema, Table
 from discreet.plan.work import Work
