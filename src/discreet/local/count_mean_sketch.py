@@ -48,7 +48,7 @@ class Sketch(protocol.LocalProtocol):
         if self.columns & (self.columns - 1) or self.hashes > 1 << 16 or self.columns > 1 << 24:
             raise InputError(
                 f"{self.hashes} hashes and {self.columns} columns",
-                why="a hash is so many bits, and its number two bytes",
+                why="columns are numbered by whole bits, and hashes by two bytes",
                 fix="pass a power of two up to 2^24 for columns, and up to 65536 hashes",
             )
 

@@ -120,8 +120,8 @@ def check_work(work: Work) -> None:
     if work.steps > MOST_STEPS:
         raise InputError(
             f"{work.costliest} could take too long on one row",
-            why="the time of an answer would tell whether such a row is there",
-            fix="join subqueries with the columns that are needed: JOIN (SELECT id, ...) AS b"
+            why="the response time would reveal whether such a row exists",
+            fix="join subqueries that keep only the columns you need: JOIN (SELECT id, ...) AS b"
             if work.costliest == "a join"
             else "cut the texts with LEFT(text, 100), or use shorter patterns and fewer of them",
         )

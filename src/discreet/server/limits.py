@@ -56,8 +56,8 @@ class TokenBuckets:
         if wait := self.take(caller):
             error = ServiceError(
                 "too many requests",
-                why="each caller may send so many in a second",
-                fix="wait as long as Retry-After says",
+                why="the number of requests a second is limited for each caller",
+                fix="wait for the seconds that Retry-After names",
             )
             raise HttpError(429, error, {"Retry-After": str(max(1, round(wait + 0.5)))})
 
@@ -84,8 +84,7 @@ class ConcurrencyLimit:
         if self._present[name] >= self._most:
             error = ServiceError(
                 "too many requests at once",
-                why=f"{self._most} requests of one name are served at a time, whatever tokens they "
-                "come with",
+                why=f"{self._most} requests of one name are served at once, over all its tokens",
                 fix="wait for one of them, or ask with 'Prefer: respond-async'",
             )
             raise HttpError(429, error, {"Retry-After": "1"})
@@ -231,7 +230,7 @@ class Slots:
             if not ticket.called.wait(patience):
                 raise ServiceError(
                     "the server is busy",
-                    why="as much is being computed as it was told to compute at a time",
+                    why="it is computing as much as it is set to compute at once",
                     fix="ask again in a moment",
                 )
             yield
@@ -244,7 +243,7 @@ class Slots:
             if self._inside[caller] >= most:
                 error = ServiceError(
                     "too many questions at once",
-                    why=f"{most} questions of one caller are computed, or wait for it, at a time",
+                    why=f"{most} questions of one caller may run or wait at once",
                     fix="wait for the answer to one of them",
                 )
                 raise HttpError(429, error, {"Retry-After": "1"})
@@ -260,7 +259,7 @@ class Slots:
             if self._closed:
                 raise ServiceError(
                     "the server is stopping",
-                    why="it finishes what is charged and takes nothing new",
+                    why="it finishes charged questions and accepts no new ones",
                     fix="ask again when it is back: with the same request name nothing is charged "
                     "twice",
                 )

@@ -366,8 +366,8 @@ def _check_possible(plan: SynthesisPlan) -> None:
     if np.isfinite(model.beliefs[0]).all():
         return
     raise InputError(
-        "constraints that no row keeps",
-        why="every combination of values is said to be impossible",
+        "constraints that no row can meet",
+        why="together they exclude every combination of values",
         fix="leave out one of them",
     )
 
@@ -400,7 +400,7 @@ def structural_zeros(
         names = tuple(name for name in domain.names if name in combination)
         if not names or len(names) < len(combination):
             raise InputError(
-                "an impossible combination of columns that there are not",
+                "an impossible combination of unknown columns",
                 why=f"columns are {', '.join(domain.names)}",
                 fix="name some of them",
             )

@@ -170,8 +170,8 @@ class Registry:
         if alike is not None:
             raise InputError(
                 f"{name} reads like {alike}, which is there already",
-                why="names that differ in case, width, look-alike letters or what cannot be seen "
-                "are one name to people, and some of them to engines",
+                why="people cannot tell names apart that differ in case, width, look-alike or "
+                "invisible letters alone, and engines not all of them",
                 fix="give the new table another name",
             )
 

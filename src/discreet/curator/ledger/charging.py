@@ -87,7 +87,7 @@ def ended(dataset: str) -> QueryRefused:
     """The refusal of anything new about a dataset that is retired."""
     return QueryRefused(
         f"{dataset} is retired",
-        why="its owner has ended it: what was answered stays, and nothing new is",
+        why="its owner ended it: answers stay, and new questions are refused",
         fix="read what was answered, or ask about another dataset",
         code="retired",
     )
@@ -222,7 +222,7 @@ def final_failure() -> EngineError:
     """The error for a charge that failed, the same for all data."""
     return EngineError(
         "the answer to this question could not be computed",
-        why="it was cancelled, or the engine ran out of time, memory or disk, or came upon "
+        why="it was cancelled, or the engine ran out of time, memory or disk, or met "
         "something unforeseen; the charge stays, and asking the same again gives this error again",
         fix="ask it at another price, which is charged anew, ask a cheaper question, or tell "
         "whoever runs the curator",
@@ -288,7 +288,7 @@ def _look_up(cache: AccountCache, order: Order) -> StoredCharge | None:
     if attempt is not None and attempt.question != order.question:
         raise InputError(
             "a request id was used again for another question",
-            why="it stands for the question, version and price it was first used with",
+            why="it belongs to the question, version and price of its first use",
             fix="use a new id for a new question",
         )
     known = (cache.charges.get(one) for one in (order.question, *order.also))

@@ -10,16 +10,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 from discreet.answer.execute.individual import Admission
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.number_text import percent
-from discreet.curator.arguments import expect, unknown
+from discreet.curator.arguments import expect
 from discreet.curator.ledger.accounts import Account, budget_share, workbook_name
 from discreet.curator.ledger.orders import Order
 from discreet.engines.default import DefaultEngine
@@ -198,31 +198,6 @@ class UnpricedOrder(Generic[P_co]):
     """The workbook of its analyst that pays too, if any."""
     by_person: bool = False
     """Whether its cost is known for each person, who may then have a budget of their own."""
-
-
-class DraftedOrder(PlannedOrder):
-    """An order that is parsed completely before it is priced; until then its price is used."""
-
-    @abstractmethod
-    def priced(self, asked: Asked, at: QuoteContext) -> Self:
-        """The order at a price; InputError or QueryRefused where it cannot be measured so."""
-
-    def draft(
-        self,
-        price: Asked = (Fraction(1), None),
-        asked: str | None = None,
-        as_of: int | None = None,
-    ) -> UnpricedOrder[Self]:
-        """The order with the price that is asked for; fits and training runs state theirs."""
-        return UnpricedOrder(self.tables, self.work, partial(self.priced, price), asked, as_of)
-
-
-def read_table(name: Any, schema: Schema) -> Table:
-    """The private table of a name."""
-    private = {one: of for one, of in schema.tables.items() if isinstance(of, Table)}
-    if isinstance(name, str) and name in private:
-        return private[name]
-    raise unknown("private table", str(name)[:50], private)
 
 
 def price_facts(price: Price, neighbours: Neighbours) -> dict[str, str]:

@@ -4,7 +4,7 @@ import datetime as dt
 import json
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any, ClassVar, Final
@@ -21,6 +21,7 @@ from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.histogram_orders import bound_words
 from discreet.curator.remeasure import charges_of
 from discreet.errors import InputError, QueryRefused
+from discreet.plain_json import to_plain
 from discreet.plan.expressions import Column
 from discreet.plan.public_facts import clamp, reads
 from discreet.plan.query import Query
@@ -173,10 +174,10 @@ class ProfileRelease(BaseRelease):
         }
         return {
             "table": self.table,
-            "rows": asdict(self.rows),
-            "people": None if self.people is None else asdict(self.people),
+            "rows": to_plain(self.rows),
+            "people": to_plain(self.people),
             "limit": self.limit,
-            "columns": [one.to_dict() for one in self.columns],
+            "columns": to_plain(self.columns),
             "proposals": proposals,
         }
 
@@ -217,7 +218,7 @@ class ProfileRelease(BaseRelease):
                 NoisyCount(**told["rows"]),
                 None if people is None else NoisyCount(**people),
                 told["limit"],
-                tuple(ColumnProfile.from_dict(one) for one in told["columns"]),
+                tuple(map(ColumnProfile.read, told["columns"])),
             )
 
 
