@@ -92,7 +92,7 @@ def from_plain(kind: Any, value: Any, ways: Ways = _USUAL) -> Any:
 
 def from_fields(kind: type[T], facts: Mapping[str, Any], ways: Ways = _USUAL) -> T:
     """The dataclass that `to_fields` wrote; a name that it has no field for is KeyError."""
-    types_ = _hints(kind)
+    types_ = _hints(kind)  # type: ignore[arg-type] # a class is hashable
     return kind(**{name: from_plain(types_[name], one, ways) for name, one in facts.items()})
 
 

@@ -30,7 +30,7 @@ from discreet.curator.reports.dossier import Dossier
 from discreet.engines.default import save
 from discreet.engines.reading import Reading
 from discreet.errors import InputError
-from discreet.plain_json import from_plain
+from discreet.plain_json import from_fields
 from discreet.plan.schema import Limits, Schema
 from discreet.privacy import Neighbours
 from discreet.rationals import whole
@@ -92,7 +92,7 @@ class Remote(Curator):
         """The server's dossier, for owners and auditors; audits are attached where it runs."""
         if audit is not None:
             refuse("an audit to attach", "`discreet dossier --audit` where the server runs")
-        return read_reply(self._link.get("/v1/dossier"), partial(from_plain, Dossier))
+        return read_reply(self._link.get("/v1/dossier"), partial(from_fields, Dossier))
 
     def cancel(self, charge: int, *, analyst: str | None = None) -> None:
         """Give up a question that is charged and not measured yet, for ever; the charge stays.

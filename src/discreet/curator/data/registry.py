@@ -14,12 +14,13 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from discreet.curator.confusables import confusable
 from discreet.curator.ledger.witness import give_name, sync, sync_folder
 from discreet.curator.progress import open_watched
 from discreet.errors import InputError, LedgerError
+from discreet.plain_json import from_fields, to_plain
 from discreet.plan import canonical
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.schema import KeyPath, Limits, PublicTable, Schema, Table, Unit
@@ -384,17 +385,16 @@ def write_durably(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
+_EITHER: Final = Table | PublicTable
+_LATER: Final = ("parts", "pending", "source_table", "reading")
+"""What older versions did not say; where it is empty it is left out."""
+
+
 def _facts(one: Registration) -> dict[str, Any]:
-    kept: dict[str, Any] = {"source": one.source, "fingerprint": one.fingerprint}
-    kept |= {"stamp": one.stamp, "entry": one.entry, "max_table_rows": one.max_table_rows}
-    later = {
-        "parts": [dataclasses.asdict(part) for part in one.parts],
-        "pending": one.pending and dataclasses.asdict(one.pending),
-        "source_table": one.source_table,
-        "reading": dict(one.reading),
-    }
-    said = {name: fact for name, fact in later.items() if fact}
-    return {**kept, **said, **table_facts(one.table, one.dataset)}
+    names = (field.name for field in dataclasses.fields(one) if field.name != "table")
+    told = {name: to_plain(getattr(one, name)) for name in names}
+    own = {name: fact for name, fact in told.items() if fact or name not in _LATER}
+    return {**own, **table_facts(one.table, one.dataset)}
 
 
 def table_facts(table: Table | PublicTable, dataset: str | None) -> dict[str, Any]:
@@ -417,14 +417,9 @@ def table_facts(table: Table | PublicTable, dataset: str | None) -> dict[str, An
 
 
 def _registration(facts: Mapping[str, Any]) -> Registration:
-    kept, newer = ("source", "fingerprint", "dataset", "stamp"), ("entry", "max_table_rows")
-    later = [name for name in (*newer, "source_table", "reading") if name in facts]
-    return Registration(
-        read_table(facts),
-        **{name: facts[name] for name in (*kept, *later)},
-        parts=tuple(Part(**part) for part in facts.get("parts", ())),
-        pending=Part(**facts["pending"]) if facts.get("pending") else None,
-    )
+    names = [one.name for one in dataclasses.fields(Registration) if one.name in facts]
+    stored = {name: facts[name] for name in names}
+    return from_fields(Registration, {**stored, "table": facts}, {_EITHER: read_table})
 
 
 def read_table(facts: Mapping[str, Any]) -> Table | PublicTable:
