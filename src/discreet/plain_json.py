@@ -73,7 +73,7 @@ def from_plain(kind: Any, value: Any, ways: Ways = _USUAL) -> Any:
         return tuple(from_plain(one, part, ways) for one, part in pairs)
     listed = origin if isinstance(origin, type) else object
     if issubclass(listed, Mapping):
-        return {name: from_plain(inside[1], one, ways) for name, one in value.items()}
+        return {name: from_plain(inside[1], one, ways) for name, one in dict(value).items()}
     if issubclass(listed, Sequence):
         found = (from_plain(inside[0], one, ways) for one in value)
         return tuple(found) if origin is tuple else list(found)
@@ -82,7 +82,7 @@ def from_plain(kind: Any, value: Any, ways: Ways = _USUAL) -> Any:
     if hasattr(kind, "from_dict"):
         return kind.from_dict(value)
     if kind is Fraction:
-        return read_exact(value)
+        return read_exact(str(value))
     if issubclass(kind, Enum):
         return kind(value)
     if issubclass(kind, dt.date):
@@ -93,7 +93,8 @@ def from_plain(kind: Any, value: Any, ways: Ways = _USUAL) -> Any:
 def from_fields(kind: type[T], facts: Mapping[str, Any], ways: Ways = _USUAL) -> T:
     """The dataclass that `to_fields` wrote; a name that it has no field for is KeyError."""
     types_ = _hints(kind)  # type: ignore[arg-type] # a class is hashable
-    return kind(**{name: from_plain(types_[name], one, ways) for name, one in facts.items()})
+    told = dict(facts)  # TypeError or ValueError for anything but a mapping
+    return kind(**{name: from_plain(types_[name], one, ways) for name, one in told.items()})
 
 
 @lru_cache(maxsize=256)

@@ -54,7 +54,7 @@ class FieldsOrder(PlannedOrder):
     @classmethod
     def read(cls, order: Order, schema: Schema) -> Self:
         """The plan of a charged order, against the tables as they are described."""
-        stored = json.loads(order.plan)
+        stored = json.loads(order.plan)  # which older versions wrote some decisions into
         return read_stored(cls, {**stored, "price": stored, **(order.decisions or {})}, schema)
 
 
