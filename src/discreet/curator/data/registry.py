@@ -5,7 +5,6 @@ refused: rows that come later are further parts of a table, and no part ever cha
 """
 
 import dataclasses
-import datetime as dt
 import functools
 import hashlib
 import json
@@ -14,16 +13,16 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from discreet.curator.confusables import confusable
+from discreet.curator.data.table_json import read_table, table_facts
 from discreet.curator.ledger.witness import give_name, sync, sync_folder
 from discreet.curator.progress import open_watched
 from discreet.errors import InputError, LedgerError
 from discreet.plain_json import from_fields, to_plain
 from discreet.plan import canonical
-from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.schema import KeyPath, Limits, PublicTable, Schema, Table, Unit
+from discreet.plan.schema import KeyPath, PublicTable, Schema, Table
 
 _FORMAT = 1
 
@@ -397,65 +396,7 @@ def _facts(one: Registration) -> dict[str, Any]:
     return {**own, **table_facts(one.table, one.dataset)}
 
 
-def table_facts(table: Table | PublicTable, dataset: str | None) -> dict[str, Any]:
-    """The declaration of a table as plain JSON, without the location of its rows."""
-    columns = [
-        {
-            "name": name,
-            "kind": of.kind.value,
-            "nullable": of.nullable,
-            "range": None if of.range is None else [of.range.low, of.range.high],
-            "keys": None if of.keys is None else [write_key(key) for key in of.keys],
-        }
-        for name, of in table.columns.items()
-    ]
-    facts: dict[str, Any] = {"dataset": dataset, "columns": columns, "name": table.name}
-    if isinstance(table, PublicTable):
-        return {**facts, "key": list(table.key)}
-    unit = {"kind": canonical.tag(type(table.unit)), **dataclasses.asdict(table.unit)}
-    return {**facts, "unit": unit, "limits": dataclasses.asdict(table.limits)}
-
-
 def _registration(facts: Mapping[str, Any]) -> Registration:
     names = [one.name for one in dataclasses.fields(Registration) if one.name in facts]
     stored = {name: facts[name] for name in names}
     return from_fields(Registration, {**stored, "table": facts}, {_EITHER: read_table})
-
-
-def read_table(facts: Mapping[str, Any]) -> Table | PublicTable:
-    """The table that `table_facts` wrote."""
-    columns = {column["name"]: _type(column) for column in facts["columns"]}
-    if "key" in facts:
-        return PublicTable(facts["name"], columns, tuple(facts["key"]))
-    unit = dict(facts["unit"])
-    kinds = {canonical.tag(kind): kind for kind in get_args(Unit)}
-    made = kinds[unit.pop("kind")](**unit)
-    return Table(facts["name"], columns, made, Limits(**facts["limits"]))
-
-
-def _type(column: Mapping[str, Any]) -> Type:
-    low_high = column["range"]
-    keys = column["keys"]
-    return Type(
-        Kind(column["kind"]),
-        column["nullable"],
-        None if low_high is None else Range(*low_high),
-        None if keys is None else tuple(read_key(key) for key in keys),
-    )
-
-
-def write_key(key: Any) -> Any:
-    """A key as JSON has it: dates and times are marked."""
-    if isinstance(key, str | bool | int | float) or key is None:
-        return key
-    return {type(key).__name__: key.isoformat()}
-
-
-def read_key(key: Any) -> Any:
-    """The key that `write_key` wrote."""
-    match key:
-        case {"date": text}:
-            return dt.date.fromisoformat(text)
-        case {"datetime": text}:
-            return dt.datetime.fromisoformat(text)
-    return key
