@@ -33,9 +33,9 @@ class DeviceLedger:
         most `limit`. Nothing resets it: there is no clock in it, and no way to forget. A repeat of
         a value is answered from memory, byte for byte, and costs nothing.
     Neighbours:
-        One value that the device holds is another, on every day it is held. Which reports were
-        about the same value is not hidden: a memory keeps answers from adding up, and shows when
-        they change.
+        One value of the device is changed into another, on every day it is held. Which reports are
+        about the same value is not hidden: repeated answers keep reports from adding up, and show
+        when the value changes.
     Why:
         An answer and its charge are one line, on disk before the answer leaves. A crash before that
         has revealed nothing; a line that a crash cut short is dropped for the same reason. A line
@@ -126,7 +126,7 @@ class DeviceLedger:
             raise BudgetError(
                 "the lifetime budget of this device is spent",
                 why="the owner's limit covers all protocols and all days together",
-                fix="ask its owner, who alone can set a higher limit",
+                fix="report nothing more from this device: its limit is never raised",
                 asked=float(epsilon),
                 left=float(self.left),
             )
