@@ -2,8 +2,8 @@
 
 A step is about a nanosecond of one core. The work that one row can cause is bounded by the longest
 texts that its columns can hold and by what engines take for each of their characters; the rows of
-one person are bounded by the joins and unions of the question. So there is a number that what one
-person's rows cost does not exceed, and it follows from the question.
+one person are bounded by the joins and unions of the question. So the question alone gives an upper
+bound on what the rows of one person cost.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,7 +48,7 @@ MOST_STEPS: Final = 1 << 20
 """Steps that one row may cause, about a millisecond; questions that could take more are refused."""
 
 MOST_ROWS_EACH: Final = 1 << 16
-"""Rows of one table that one person is taken to have at most, where time is estimated."""
+"""The most rows of one table that estimates of time assume a person to have."""
 
 _TYPICAL_ROWS_EACH: Final = 8
 _TYPICAL_TEXT: Final = 32

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _FIELDS: Final = ("steps", "table", "features", "target")
 _FEATURES: Final = 500
 _PASSES: Final = 20
-"""How many times a question's work a fit is reckoned to be, for each of its features at most."""
+"""A fit takes at most so many times the work of a question, for each of its features."""
 
 _FORM: Final = 6  # of the sums that fits are made of: another version's are not read as this one's
 _DEFAULTS: Final = {"epsilon": "1", "delta": "1/1000000"}
