@@ -10,7 +10,7 @@ from discreet.privacy import Guarantee
 from discreet.rationals import read_exact
 
 PRICE_WRITTEN: Final[Ways] = {Price: lambda one: [str(one.epsilon), str(one.delta)]}
-PRICE_READ: Final[Ways] = {Price: lambda pair: Price(*map(read_exact, pair))}
+PRICE_READ: Final[Ways] = {Price: lambda pair: Price(*(read_exact(str(one)) for one in pair))}
 """How stored releases have a price."""
 
 

@@ -8,7 +8,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -51,6 +50,7 @@ from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, PersonPeriod, counted
 from discreet.plan.statistics import People
 from discreet.privacy import Guarantee, compose
+from discreet.rationals import read_exact
 
 if TYPE_CHECKING:
     import altair as alt
@@ -242,7 +242,7 @@ def _fields(table: pa.Table, about: Mapping[str, Any]) -> dict[str, Any]:
             fix="read it with the package that wrote it, or a later one",
         )
     count, names, costs = about["columns"], about["half_widths"], about["costs"]
-    epsilon, delta = map(Fraction, about["price"])
+    epsilon, delta = (read_exact(str(one)) for one in about["price"])
     said = (about["facts"] or {}).items()
     tuples: Any = {name: tuple(one) if isinstance(one, list) else one for name, one in said}
     widths = [table.column(count + i).combine_chunks() for i in range(len(names))]

@@ -35,7 +35,7 @@ from discreet.plan.work import Work
 from discreet.privacy import Guarantee, Neighbours
 from discreet.privacy.budgets.charges import EPSILON, Charge, Measure, price_sum
 from discreet.privacy.composition.composed import compose
-from discreet.rationals import Real, whole
+from discreet.rationals import Real, read_exact, whole
 from discreet.sql.writer.dialect import Dialect
 
 Asked = tuple[Fraction, Fraction | None]
@@ -208,7 +208,7 @@ def price_facts(price: Price, neighbours: Neighbours) -> dict[str, str]:
 
 def read_price(stored: Mapping[str, Any]) -> Price:
     """The price that `price_facts` wrote."""
-    return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
+    return Price(*(read_exact(str(stored[name])) for name in ("epsilon", "delta")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,10 @@ ODD = [
     {"synthesis": 1, "price": [0.5, None], "unit": 5, "notes": [5]},
     {"profile": 1, "price": ["1", "0"], "neighbours": "add-remove", "key_delta": 5, "people": 5},
     {"online": 1, "plan": {"domain": 5}, "runs_begun": 0},
+    [1, {"epsilon": "1e400000000", "delta": 5, "table": "t"}, {"kind": "pure/1"}],
+    {"profile": 1, "price": ["1e400000000", "0"], "neighbours": "add-remove", "key_delta": "0"},
+    {"profile": 1, "price": ["1", "0"], "neighbours": "add-remove", "key_delta": "1e400000000"},
+    [1, "{}", [5], ["1e400000000", "0"], {"kind": "pure/1"}, []],
 ]
 
 
