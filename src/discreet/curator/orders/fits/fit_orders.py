@@ -48,7 +48,7 @@ _FEATURES: Final = 500
 _PASSES: Final = 20
 """A fit takes at most so many times the work of a question, for each of its features."""
 
-_FORM: Final = 6  # of the sums that fits are made of: another version's are not read as this one's
+_FORM: Final = 7  # of the sums that fits are made of: another version's are not read as this one's
 _DEFAULTS: Final = {"epsilon": "1", "delta": "1/1000000"}
 
 
