@@ -28,10 +28,10 @@ IN_MEMORY = folder=$$(mktemp -d -p $(ROOM)) && trap 'rm -rf "$$folder"' EXIT INT
 endif
 
 # What takes time is measured last, when little else runs; only files that name the mark are imported
-# for it. Most of it waits for a clock.
+# for it. Most of it waits for a clock: six workers on two cores.
 test:
 	$(MAKE) -j 2 check ordinary
-	$(IN_MEMORY) $(RUN) -m pytest -n 4 --dist worksteal -q -m "timed and not audit" \
+	$(IN_MEMORY) $(RUN) -m pytest -n 6 --dist worksteal -q -m "timed and not audit" \
 	    $$(grep -rlw timed tests --include='test_*.py')
 
 # Four workers on two cores: some wait for servers and browsers. mypy, which is longer than what has

@@ -19,14 +19,18 @@ sys.modules[_SPEC.name] = planted
 _SPEC.loader.exec_module(planted)
 
 SLOW = {
+    "a-bare-block-in-a-stream-of-31",
     "factorized-variance-times-0.8",
     "half-the-deviation-of-key-counts",
     "holdout-answers-at-twice-their-epsilon",
+    "no-noise-at-step-3-of-a-stream-of-31",
+    "no-noise-in-the-block-of-step-3-of-31",
+    "no-noise-in-the-block-of-step-6-of-31",
     "thin-noise-question-by-question",
     "thin-streams",
     "truth-among-lies",
 }
-"""Caught with as many samples as `discreet audit` takes, in several seconds."""
+"""Caught in several seconds; most of them with as many samples as `discreet audit` takes."""
 
 FEW, ALPHA = 20_000, 0.01
 every = pytest.mark.parametrize("mutant", planted.MUTANTS, ids=lambda one: one.name)

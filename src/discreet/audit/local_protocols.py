@@ -76,8 +76,7 @@ def _shuffled() -> Claim:
     rule = Shuffle(survey, batch=_BATCH, delta=Fraction(9, 10))
 
     def draw(place: int, runs: int) -> NDArray[Any]:
-        rows = (np.arange(_BATCH) == place).astype(np.uint8)[:, None]
-        batch = write_frame(survey.digest, rows)
+        batch = write_frame(survey.digest, (np.arange(_BATCH) == place).astype(np.uint8)[:, None])
         return np.array([_place(rule.shuffle(batch)) for _ in range(runs)])
 
     def _place(batch: bytes) -> int:
@@ -124,9 +123,12 @@ def _lived() -> Claim:
     protocol = Mean1Bit(epsilon=_ONE)
 
     def _life(value: Any) -> int:
+        def once(draw: Callable[[], Any], end: bytes = b"") -> Any:
+            return kept[end] if end in kept else kept.setdefault(end, draw())
+
         codes, kept = protocol.read(value), dict[bytes, Any]()
-        days = (protocol.settle(codes, lambda d: kept.setdefault(b"", d())) for _ in range(_ASKED))
-        return sum(kept.setdefault(d.tobytes(), int(protocol.randomize(d)[0, 0])) for d in days)
+        days = (protocol.settle(codes, once) for _ in range(_ASKED))
+        return sum(int(once(partial(protocol.randomize, d), d.tobytes())[0, 0]) for d in days)
 
     promised = Pure(2 * protocol.epsilon, neighbours=Neighbours.CHANGE_ONE)
     draw = lambda value, runs: np.array([_life(value) for _ in range(runs)])  # noqa: E731
@@ -137,9 +139,6 @@ def _shared_sum() -> Claim:
     """The total of one server, given a share twice and asked again; the other tells all it has."""
     rule = SecretSharedSum(epsilon=_ONE, bits=2)
 
-    def draw(number: int, runs: int) -> NDArray[Any]:
-        return np.array([_once(number) for _ in range(runs)])
-
     def _once(number: int) -> float:
         servers = [SumServer(rule, place) for place in range(2)]
         shares = rule.share(number)
@@ -148,6 +147,7 @@ def _shared_sum() -> Claim:
         told = servers[1]._total  # noqa: SLF001 - a server that tells all
         return sum(rule.combine([servers[0].total(), told]) for _ in range(_ASKED)) / _ASKED
 
+    draw = lambda number, runs: np.array([_once(number) for _ in range(runs)])  # noqa: E731
     return Claim("SecretSharedSum", rule.guarantee, (Pair(0, 3),), draw)
 
 

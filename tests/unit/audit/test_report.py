@@ -8,11 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from discreet.audit import (
+    account_sequences,
     accounting,
     catalogue,
     cell_choices,
     curator_questions,
     local_protocols,
+    parameters,
     samplers,
 )
 from discreet.audit.catalogue import CATALOGUE, asked
@@ -51,6 +53,8 @@ def small_catalogue(monkeypatch):
     monkeypatch.setattr(accounting, "ACCOUNTING", {})
     monkeypatch.setattr(samplers, "SAMPLERS", {})
     monkeypatch.setattr(cell_choices, "CHOICES", {})
+    monkeypatch.setattr(parameters, "PARAMETERS", {})
+    monkeypatch.setattr(account_sequences, "SEQUENCES", {})
     return entries
 
 

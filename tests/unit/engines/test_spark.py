@@ -10,6 +10,7 @@ that Spark generates.
 import datetime as dt
 import hashlib
 import os
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -39,7 +40,9 @@ def test_spark_gives_the_integers_of_the_reference(tmp_path, monkeypatch):
     a_release_has_one_noise_however_often_its_tasks_run(tmp_path, monkeypatch)
     stored_types_are_read_as_our_kinds()
     a_question_survives_a_task_that_is_killed()
-    rows_that_changed_are_refused(asked_about())
+    curator = asked_about()
+    questions_run_side_by_side(curator, curator, curator)
+    rows_that_changed_are_refused(curator)
 
 
 @pytest.mark.audit
@@ -47,7 +50,9 @@ def test_spark_passes_every_check_and_runs_every_kind_of_order(tmp_path):
     check_engine(spark_tables.load)
     a_release_counts_the_same_as_in_memory(tmp_path, spark_tables.CONNECT)
     models_and_synthetic_tables_are_the_same_bytes_as_in_memory()
-    questions_run_side_by_side_and_by_way_of_spark_connect(asked_about())
+    curator = asked_about()
+    remote = asked_about(spark_tables.CONNECT)
+    questions_run_side_by_side(curator, remote, curator, remote)
 
 
 @pytest.mark.audit
@@ -168,14 +173,29 @@ def kill_task(java):
     return sum(scheduler.killTaskAttempt(n, True, "test") for n in recent)  # noqa: FBT003 - Java's own
 
 
-def questions_run_side_by_side_and_by_way_of_spark_connect(curator):
-    remote = asked_about(spark_tables.CONNECT)
-    with ThreadPoolExecutor(4) as pool:
+def questions_run_side_by_side(*curators):
+    """Each begins to measure when all have come; another's rows would give other integers."""
+    snapshot, together = SparkEngine.snapshot, threading.Barrier(len(curators), timeout=60)
+
+    def at_once(*said):
+        together.wait()
+        return snapshot(*said)
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(len(curators)) as pool:
+        patch.setattr(SparkEngine, "snapshot", at_once)
+        text = TEXT.replace(" GROUP", " WHERE cost < {} GROUP")
         asked = [
-            pool.submit(one.sql, TEXT, epsilon=10**5 - i)
-            for i, one in enumerate((curator, remote, curator, remote))
+            pool.submit(one.sql, text.format(9 - i), epsilon=10**5)
+            for i, one in enumerate(curators)
         ]
-    assert [rounded(one.result()) for one in asked] == [TRUTH] * 4
+        found = [rounded(one.result()) for one in asked]
+    rows = visits().to_pylist()
+    for i, cities in enumerate(found):
+        counted = {
+            city: [row["cost"] for row in rows if row["city"] == city and row["cost"] < 9 - i]
+            for city in TRUTH
+        }
+        assert cities == {city: (len(costs), sum(costs)) for city, costs in counted.items()}
 
 
 def a_release_has_one_noise_however_often_its_tasks_run(folder, monkeypatch):

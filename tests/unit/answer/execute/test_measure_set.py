@@ -1,13 +1,13 @@
 """Exact totals meet noise slice by slice, and nothing else is held of them."""
 
-import subprocess
-import sys
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+import fresh_process
 from discreet.answer.estimate import tabulate
 from discreet.answer.execute import measure_set
 from discreet.answer.execute.measure_set import dense
@@ -174,25 +174,34 @@ import resource, sys
 import numpy as np, pyarrow as pa
 sys.path.insert(0, sys.argv[1])
 import test_measure_set as room
-made = room.listed(1000, 10_000) if sys.argv[2] == "known" else room.unlisted(10**7)
-release = room.ask(made, 1 if sys.argv[2] == "known" else 100)
-print(release.table.num_rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+kind, *sizes = sys.argv[2:]
+for size in map(int, sizes):
+    made = room.listed(1000, size // 1000) if kind == "known" else room.unlisted(size)
+    release = room.ask(made, 1 if kind == "known" else 100)
+    assert release.table.num_rows == size
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
 """
+
+
+def most_memory(kind, *sizes):
+    """The most memory of a process after each of some questions of so many groups."""
+    done = fresh_process.run(SCRIPT, Path(__file__).parent, kind, *sizes, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return [int(line) for line in done.stdout.split()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "few", "many"), [("known", 50_000, 1_000_000), ("found", 50_000, 150_000)]
+)
+def test_a_process_grows_by_a_few_numbers_for_each_further_group(kind, few, many):
+    small, large = most_memory(kind, few, many)
+    assert large - small < 300 * (many - few) + 50e6
 
 
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", ["known", "found"])
 def test_ten_million_groups_fit_into_three_gigabytes(kind):
-    from pathlib import Path
-
-    folder = str(Path(__file__).parent)
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, folder, kind], check=True, capture_output=True, text=True
-    )
-    rows, gigabytes = done.stdout.split()
-
-    assert int(rows) == 10**7
-    assert float(gigabytes) < 3
+    assert most_memory(kind, 10**7)[0] < 3 << 30
 
 
 def test_sums_of_equal_answers_have_the_same_error_bars():
