@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.synthesis_data import cluster_codes
-from discreet.mechanisms.gaussian import largest_mu
+from discreet.mechanisms.gaussian_calibration import largest_mu
 from discreet.plan.kinds import Kind
 from discreet.workload import inference
 from discreet.workload.domain import Attribute, Domain

@@ -4,6 +4,9 @@ Privacy parameters are rationals. An int, a Fraction or a Decimal is one already
 as the decimal it prints as, so 0.1 is 1/10 and not 3602879701896397/36028797018963968.
 """
 
+import math
+from bisect import bisect_left
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import SupportsFloat, TypeAlias
@@ -119,6 +122,11 @@ def proper_share(value: Real | SupportsFloat, name: str) -> Fraction:
     raise InputError(f"{name} is {value}", why="it is a share below 1", fix=f"pass {name} < 1")
 
 
+def failure(confidence: Real) -> Fraction:
+    """Read a confidence in (0, 1) as the probability 1 - confidence of being wrong."""
+    return 1 - proper_share(confidence, "confidence")
+
+
 def whole(value: object, name: str, *, at_least: int) -> int:
     """Read `value` as an int of at least `at_least`; 3.0 is not an int, nor is True."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_)):
@@ -138,3 +146,20 @@ def _not_finite(name: str, text: str) -> InputError:
     return InputError(
         f"{name} is {text}", why="only finite numbers are exact", fix=f"pass a finite {name}"
     )
+
+
+def first_whole(holds: Callable[[int], bool], guess: float = 1.0) -> int:
+    """The smallest whole number >= 0 from which on `holds` is true; it must be true in the end.
+
+    Example:
+        >>> first_whole(lambda m: m * m >= 50)
+        8
+    """
+    high, step = max(0, math.ceil(guess)), 1
+    while not holds(high):
+        high, step = high + step, 2 * step
+    low, step = high - 1, 1
+    while low >= 0 and holds(low):
+        high, low, step = low, low - 2 * step, 2 * step
+    first = max(low, -1) + 1
+    return first + bisect_left(range(first, high), x=True, key=holds)

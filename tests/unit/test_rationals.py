@@ -1,3 +1,4 @@
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InputError
-from discreet.rationals import non_negative, positive, rational, whole
+from discreet.rationals import failure, first_whole, non_negative, positive, rational, whole
 
 
 @pytest.mark.parametrize(
@@ -65,3 +66,15 @@ def test_counts_are_ints_and_nothing_that_looks_like_one():
             whole(wrong, "k", at_least=1)
     with pytest.raises(InputError, match="at least 1"):
         whole(0, "k", at_least=1)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, 1.5, math.nan, math.inf, "0.95", None])
+def test_a_confidence_is_strictly_between_0_and_1(confidence):
+    with pytest.raises(InputError):
+        failure(confidence)
+
+
+@pytest.mark.parametrize("guess", [0.0, 1.0, 7.2, 8.0, 9.9, 1000.0])
+def test_any_guess_finds_the_first_whole(guess):
+    assert first_whole(lambda m: m >= 8, guess) == 8
+    assert first_whole(lambda m: m >= 0, guess) == 0

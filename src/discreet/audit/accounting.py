@@ -32,6 +32,7 @@ from discreet.audit.report import Audit
 from discreet.errors import InputError
 from discreet.mechanisms import noise_tails, sensitivity
 from discreet.mechanisms.comparison_laws import at_least, ends
+from discreet.mechanisms.gaussian import rounded_tail
 from discreet.mechanisms.mechanism import Claim, Pair
 from discreet.mechanisms.median import GridRange, Median
 from discreet.privacy.budgets.charges import Chargeable
@@ -138,7 +139,7 @@ def _discrete(apart: int = 1) -> Laws:
 
 
 def _rounded(apart: int = 1, variance: Fraction = _VARIANCE) -> Laws:
-    return _noise(lambda m: noise_tails.rounded_tail(variance, m), apart)
+    return _noise(lambda m: rounded_tail(variance, m), apart)
 
 
 def _geometric(apart: int = 1, scale: Fraction = _ONE) -> Laws:

@@ -26,8 +26,9 @@ from discreet.audit.report import Audit
 from discreet.mechanisms import smooth_laws
 from discreet.mechanisms.comparison_laws import Bins, Tail, ends
 from discreet.mechanisms.exponential import weights_law
+from discreet.mechanisms.gaussian import rounded_tail
 from discreet.mechanisms.mechanism import Claim, Law, Pair, View
-from discreet.mechanisms.noise_tails import gaussian_tail, laplace_tail, rounded_tail
+from discreet.mechanisms.noise_tails import gaussian_tail, laplace_tail
 from discreet.mechanisms.permute_and_flip import flips_law
 from discreet.mechanisms.staircase import Staircase
 from discreet.noise.bits import FEW, keyed

@@ -210,15 +210,9 @@ def synth(
 
 
 def _write(table: "pa.Table", to: "Path | IO[bytes]") -> None:
-    import pyarrow.csv  # noqa: PLC0415 - for those who want a file
-    import pyarrow.parquet  # noqa: PLC0415 - likewise
+    from discreet.answer.present.release_files import write_rows  # noqa: PLC0415 - heavy room
 
-    from discreet.answer.present.release import inert  # noqa: PLC0415 - heavy room
-
-    if isinstance(to, Path) and to.suffix == ".parquet":
-        pyarrow.parquet.write_table(table, to)
-    else:
-        pyarrow.csv.write_csv(inert(table), to)
+    write_rows(table, to, "parquet" if isinstance(to, Path) and to.suffix == ".parquet" else "csv")
 
 
 _DAY = click.DateTime(["%Y-%m-%d"])

@@ -400,7 +400,7 @@ class AnswerService:
             return release.on_version(order.dataset, order.data_version)
         raise InvariantBroken(
             "an answer could not be computed from what was measured",
-            why="it came to something that it is not made for, and nothing was released",
+            why="it met an unexpected error, and nothing was released",
             fix="tell whoever runs this; the charge stays, and a later version may finish it",
         )
 

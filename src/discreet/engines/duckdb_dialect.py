@@ -14,7 +14,6 @@ from discreet.plan.kinds import Kind
 from discreet.plan.texts import Wildcard
 from discreet.sql.writer.dialect import Dialect, form
 
-_SHORT = 100  # characters: to write a text twice is cheaper than a lambda, up to about here
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _WHOLE = "6755399441055744.0e0"
@@ -25,6 +24,7 @@ class DuckDBDialect(Dialect):
     """DuckDB 2."""
 
     longest: ClassVar = (1 << 32) - 1  # bytes
+    short = 100
     keeps_in_tables = True
 
     is_finite = form("isfinite({})")
@@ -43,12 +43,15 @@ class DuckDBDialect(Dialect):
     ends_with = form("ends_with({}, {})")
     seconds_later = form("({} + to_seconds({}))")
     days_between = form("({} - {})")
+    histogram = form(  # one aggregate: to plan many branches takes longer than to count a million
+        "SELECT * FROM (SELECT unnest(range(len(counts))) AS bucket, unnest(counts) AS people FROM "
+        "(SELECT CAST(map_values(histogram({0}, CAST('{1}' AS BIGINT[]))) AS BIGINT[]) AS counts "
+        "FROM {2}) AS b) AS b WHERE people > 0"
+    )
     stored = staticmethod(DUCKDB.read)
 
-    def let(self, texts: Sequence[str], body: Callable[..., str]) -> str:
-        """Short texts are written again; long ones become a parameter, some 30 ns a row."""
-        if sum(map(len, texts)) <= _SHORT:
-            return body(*texts)
+    def bind(self, texts: Sequence[str], body: Callable[..., str]) -> str:
+        """Texts become a parameter, some 30 ns a row."""
         if len(texts) == 1:
             return f"list_transform([{texts[0]}], lambda it: {body('it')})[1]"
         fields = ", ".join(f"'{i}': {text}" for i, text in enumerate(texts))
@@ -75,19 +78,6 @@ class DuckDBDialect(Dialect):
         """Filtered where they are numbered."""
         turn = f"ROW_NUMBER() OVER (PARTITION BY {of} ORDER BY {order})"
         return f"SELECT {', '.join(columns)} FROM ({each}) QUALIFY {turn} <= {most}"
-
-    def histogram(self, column: str, limits: Sequence[int], table: str) -> str:
-        """One aggregate: to plan so many branches takes longer than to count a million people."""
-        bins = f"CAST('{list(limits)}' AS BIGINT[])"  # a text is read at once, a list bound by part
-        counts = f"unnest(map_values(histogram({column}, {bins})))"
-        buckets = f"unnest(range({len(limits) + 1}))"
-        found = f"SELECT {buckets} AS bucket, CAST({counts} AS BIGINT) AS people FROM {table}"
-        return f"SELECT * FROM ({found}) AS b WHERE people > 0"
-
-    def sum(self, text: str, where: str = "", *, wide: bool = False) -> str:
-        """A sum, in 128 bits already."""
-        del wide
-        return f"SUM({text}){where}"
 
     def hash(self, texts: Sequence[str]) -> str:
         """One call: a chain of || would copy what it has so far once for each text."""

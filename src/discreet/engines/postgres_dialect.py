@@ -24,7 +24,6 @@ from discreet.plan.kinds import INT64, Kind
 from discreet.plan.patterns import Pattern
 from discreet.sql.writer.dialect import Dialect, form
 
-_SHORT = 150  # characters: to write a text again is cheaper than a subquery, up to about here
 _LONGEST_NAME = 63  # bytes, after which the engine cuts names
 _PARTS = {Function.WEEKDAY: "isodow", Function.YEARDAY: "doy"}
 
@@ -33,6 +32,7 @@ class PostgresDialect(Dialect):
     """Postgres 14 or later."""
 
     longest: ClassVar = (1 << 31) - 1
+    short = 150
     types: ClassVar = {
         Kind.BOOLEAN: "BOOLEAN",
         Kind.INTEGER: "BIGINT",
@@ -77,10 +77,8 @@ class PostgresDialect(Dialect):
                 return f'(CAST({text} AS TEXT) COLLATE "C")'
         return super().cast(text, kind, source)
 
-    def let(self, texts: Sequence[str], body: Callable[..., str]) -> str:
-        """Short texts are written again; long ones become a subquery, which is not taken apart."""
-        if sum(map(len, texts)) <= _SHORT:
-            return body(*texts)
+    def bind(self, texts: Sequence[str], body: Callable[..., str]) -> str:
+        """Texts become a subquery, which is not taken apart."""
         fields = ", ".join(f"{text} AS c{i}" for i, text in enumerate(texts))
         names = [f"it.c{i}" for i in range(len(texts))]
         return f"(SELECT {body(*names)} FROM (SELECT {fields} OFFSET 0) AS it)"
@@ -91,7 +89,7 @@ class PostgresDialect(Dialect):
         """The name of a part of WITH: a session says what it is."""
         return self.identifier(f"{place}.{table}")
 
-    def histogram(self, column: str, limits: Sequence[int], table: str) -> str:
+    def histogram(self, column: str, limits: list[int], table: str) -> str:
         """The bucket, by a search in an array."""
         above = ",".join(str(n + 1) for n in limits if n < INT64[1])  # which nothing is above
         bucket = f"CAST(width_bucket({column}, CAST('{{{above}}}' AS BIGINT[])) AS BIGINT)"
@@ -110,11 +108,6 @@ class PostgresDialect(Dialect):
             return f"(CAST(CAST({high} AS BIGINT) AS NUMERIC) * 4294967296 + {low})"
 
         return self.let([text], body)
-
-    def sum(self, text: str, where: str = "", *, wide: bool = False) -> str:
-        """Wide already."""
-        del wide
-        return f"SUM({text}){where}"
 
     def extreme(self, which: str, text: str, kind: Kind, where: str = "") -> str:
         """There is no MIN of BOOLEAN."""

@@ -15,7 +15,6 @@ from discreet.plan.kinds import Kind, Value
 from discreet.plan.patterns import Pattern
 from discreet.sql.writer.dialect import Dialect, form
 
-_SHORT = 200  # characters: to write a text again is cheaper than a lambda, up to about here
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _WHOLE = "4503599627370496D"  # from 2^52 on every double is whole
 _PART = 22  # bits: sums of three such parts hold more rows than there are
@@ -27,6 +26,7 @@ class SparkDialect(Dialect):
     """Spark 4."""
 
     longest: ClassVar = 1 << 30
+    short = 200
     types: ClassVar = {
         Kind.BOOLEAN: "BOOLEAN",
         Kind.INTEGER: "BIGINT",
@@ -68,10 +68,8 @@ class SparkDialect(Dialect):
             return f"({value}L)"
         return super().literal(value, kind)
 
-    def let(self, texts: Sequence[str], body: Callable[..., str]) -> str:
-        """Short texts are written again; long ones become a parameter."""
-        if sum(map(len, texts)) <= _SHORT:
-            return body(*texts)
+    def bind(self, texts: Sequence[str], body: Callable[..., str]) -> str:
+        """Texts become a parameter."""
         if len(texts) == 1:
             return f"transform(array({texts[0]}), it -> {body('it')})[0]"
         fields = ", ".join(f"{text} AS c{i}" for i, text in enumerate(texts))

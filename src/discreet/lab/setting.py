@@ -131,7 +131,7 @@ class Setting:
             )
         if positive(self.epsilon, "epsilon") > MOST:
             raise InputError(
-                "epsilon is out of reach",
+                "epsilon is out of range",
                 why=f"above {float(MOST):g} nothing is promised to anybody",
                 fix="pass a smaller one",
             )

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from discreet.errors import InputError, InvariantBroken
 from discreet.learn.rows import Chunk, Floats, PersonRows
 from discreet.mechanisms import INTEGERS
-from discreet.mechanisms.gaussian import RoundedGaussian, largest_mu
+from discreet.mechanisms.gaussian import RoundedGaussian
+from discreet.mechanisms.gaussian_calibration import largest_mu
 from discreet.mechanisms.grid import compact, sqrt_up
 from discreet.noise import below
 from discreet.privacy import GDP, Neighbours

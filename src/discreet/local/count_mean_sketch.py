@@ -48,7 +48,7 @@ class Sketch(protocol.LocalProtocol):
         if self.columns & (self.columns - 1) or self.hashes > 1 << 16 or self.columns > 1 << 24:
             raise InputError(
                 f"{self.hashes} hashes and {self.columns} columns",
-                why="a hash is so many bits, and its number two bytes",
+                why="columns are numbered by whole bits, and hashes by two bytes",
                 fix="pass a power of two up to 2^24 for columns, and up to 65536 hashes",
             )
 
@@ -62,7 +62,7 @@ class Sketch(protocol.LocalProtocol):
         return fingerprints(values)
 
     def draw_function(self, codes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """A function for everybody, and the column it maps their value to."""
+        """A random function for each person, and the column it maps their value to."""
         which = np.asarray(noise.below(self.hashes, size=len(codes)))
         return which, hash_one_each(_FAMILY, which, self.columns, self.hashes, codes)
 
@@ -108,7 +108,7 @@ class Sketch(protocol.LocalProtocol):
 
 
 def look_up(values: Any) -> list[Any]:
-    """The values to look up in what holds none itself."""
+    """The values to look up: a sketch holds none itself."""
     if values is None:
         raise InputError(
             "no values to look up",

@@ -33,9 +33,9 @@ class DeviceLedger:
         most `limit`. Nothing resets it: there is no clock in it, and no way to forget. A repeat of
         a value is answered from memory, byte for byte, and costs nothing.
     Neighbours:
-        One value that the device holds is another, on every day it is held. Which reports were
-        about the same value is not hidden: a memory keeps answers from adding up, and shows when
-        they change.
+        One value of the device is changed into another, on every day it is held. Which reports are
+        about the same value is not hidden: repeated answers keep reports from adding up, and show
+        when the value changes.
     Why:
         An answer and its charge are one line, on disk before the answer leaves. A crash before that
         has revealed nothing; a line that a crash cut short is dropped for the same reason. A line
@@ -124,9 +124,9 @@ class DeviceLedger:
     def _check(self, epsilon: Fraction) -> None:
         if self._spent + epsilon > self._limit:
             raise BudgetError(
-                "this device has told enough for its life",
-                why="its owner's limit holds for all protocols and all days together",
-                fix="let only its owner decide whether to keep more",
+                "the lifetime budget of this device is spent",
+                why="the owner's limit covers all protocols and all days together",
+                fix="report nothing more from this device: its limit is never raised",
                 asked=float(epsilon),
                 left=float(self.left),
             )
@@ -200,7 +200,7 @@ class DeviceLedger:
             raise LedgerError(
                 "this device's ledger was opened by another process",
                 why="a copy after a fork would spend the same budget",
-                fix="open the ledger in the process that reports; nothing was told",
+                fix="open the ledger in the process that reports; nothing was reported",
             )
         text = json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()
         chain = hashlib.sha256(self._chain + text).hexdigest().encode()
@@ -209,7 +209,7 @@ class DeviceLedger:
             raise LedgerError(
                 "this device's ledger cannot be written",
                 why=wrong,
-                fix="make room; nothing was told",
+                fix="make room on its disk; nothing was reported",
             )
         self._end += len(line)
         self._chain = chain

@@ -11,10 +11,9 @@ from discreet.errors import InputError
 from discreet.mechanisms.comparison_laws import Bins, ends
 from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, add
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View
-from discreet.mechanisms.noise_tails import failure
 from discreet.privacy import Neighbours
 from discreet.privacy.numerics.rounding import Interval, total
-from discreet.rationals import Real, whole
+from discreet.rationals import Real, failure, whole
 
 _LISTED = 512
 """Sensitivity and half-width, in steps, up to which the output law is written down."""

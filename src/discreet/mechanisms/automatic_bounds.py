@@ -13,13 +13,13 @@ from discreet.errors import InputError
 from discreet.mechanisms.comparison_laws import at_least, ends
 from discreet.mechanisms.grid import PowerOfTwoGrid, add, as_numbers, choose_grid, flat
 from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
-from discreet.mechanisms.noise_tails import failure as read_failure
 from discreet.mechanisms.noise_tails import laplace_tail, laplace_tail_steps
 from discreet.mechanisms.selection import epsilon_and_scale
 from discreet.noise.exponential import read_scale
 from discreet.privacy import DiscreteLaplaceNoise, Neighbours
 from discreet.privacy.numerics.rounding import Interval
 from discreet.rationals import Real, proper_share, whole
+from discreet.rationals import failure as read_failure
 
 _BLOCK = 1 << 21
 _LISTED = 32

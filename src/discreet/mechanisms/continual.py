@@ -19,19 +19,13 @@ from numpy.typing import NDArray
 from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms.comparison_laws import Bins
-from discreet.mechanisms.gaussian import GaussianTarget
+from discreet.mechanisms.gaussian import rounded_half_width, rounded_tail
+from discreet.mechanisms.gaussian_calibration import GaussianTarget
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, compact
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace_sum import half_width
 from discreet.mechanisms.mechanism import Claim, Mechanism, Pair, View, exactly_one, fill
-from discreet.mechanisms.noise_tails import (
-    failure,
-    laplace_half_width,
-    laplace_tail,
-    normal_half_width,
-    rounded_half_width,
-    rounded_tail,
-)
+from discreet.mechanisms.noise_tails import laplace_half_width, laplace_tail, normal_half_width
 from discreet.mechanisms.prefix_sums import (
     BITS,
     ROOM,
@@ -46,7 +40,7 @@ from discreet.noise.exponential import read_scale
 from discreet.noise.gaussian import read_rounded_variance
 from discreet.privacy import GDP, Composed, DiscreteLaplaceNoise, Neighbours, Pure, compose
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive, whole
+from discreet.rationals import Real, failure, positive, whole
 
 _AUDITED = 16
 """How many steps of a stream an audit looks at."""

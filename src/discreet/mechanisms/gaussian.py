@@ -1,32 +1,27 @@
 """Gaussian noise, discrete and rounded, for numbers and vectors with an l2 sensitivity."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 
 from discreet.argument_names import also_called
-from discreet.errors import InputError
 from discreet.mechanisms import noise_tails
 from discreet.mechanisms.additive import SEEN, Additive, as_int64, read_dimension
-from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid, grid_below, sqrt_up
+from discreet.mechanisms.gaussian_calibration import (
+    GaussianTarget,
+    choose_fine_grid,
+    discrete_guarantee,
+    largest_mu,
+)
+from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid, sqrt_up
 from discreet.mechanisms.mechanism import Pair, exactly_one, fill
 from discreet.noise import discrete_gaussian, rounded_gaussian
 from discreet.noise.gaussian import read_rounded_variance, read_variance
-from discreet.privacy import GDP, ZCDP, DiscreteGaussianNoise, Guarantee, Neighbours
-from discreet.privacy.guarantees.gaussian import gaussian_delta, root_down
+from discreet.privacy import GDP, Guarantee, Neighbours
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive, proper_share
-
-_FINE = 13
-"""A chosen grid has about 2^13 steps to a deviation: as fine as the exact law is quick to sum."""
-
-_COARSE = 8
-"""... but at least 2^8 to the sensitivity, so that rounding costs little."""
-
-_MARGIN = 1 - Fraction(1, 1 << 48)
-"""Epsilon is met with this margin, so that no later rounding exceeds it."""
+from discreet.rationals import Real, first_whole, positive, proper_share
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -89,7 +84,7 @@ class Gaussian(Additive):
     ) -> None:
         wanted = GaussianTarget.read(rho, epsilon, delta, variance, scale)
         distance, size = positive(sensitivity, "sensitivity"), read_dimension(dimension)
-        public = _choose(grid, distance, size or 1, wanted)
+        public = choose_fine_grid(grid, distance, size or 1, wanted)
         square = max(1, public.squared_steps(distance, size or 1))
         if size is None and not (public.integers and square == 1):
             size = 1
@@ -117,7 +112,9 @@ class Gaussian(Additive):
         if self.rounded:
             return GDP.of_square(2 * self.rho, neighbours=self.neighbours)
         one_law = self.dimension == 1 or self.square == 1
-        return _guarantee(self.square, self._spread, one_law=one_law, neighbours=self.neighbours)
+        return discrete_guarantee(
+            self.square, self._spread, one_law=one_law, neighbours=self.neighbours
+        )
 
     @property
     def scale(self) -> float:
@@ -148,7 +145,7 @@ class Gaussian(Additive):
 
     def _half_width(self, probability: Fraction) -> int:
         if self.rounded:
-            return noise_tails.rounded_half_width(self._spread, probability)
+            return rounded_half_width(self._spread, probability)
         return noise_tails.gaussian_half_width(self._spread, probability)
 
     def _mass(self, steps: int) -> Interval:
@@ -158,152 +155,8 @@ class Gaussian(Additive):
 
     def _tail(self, steps: int) -> Interval:
         if self.rounded:
-            return noise_tails.rounded_tail(self._spread, steps)
+            return rounded_tail(self._spread, steps)
         return noise_tails.gaussian_tail(self._spread, steps - 1) / 2
-
-
-@dataclass(frozen=True, slots=True)
-class GaussianTarget:
-    """The requested guarantee: rho, (epsilon, delta), a variance or a standard deviation."""
-
-    rho: Fraction | None
-    epsilon: Fraction
-    delta: Fraction
-    variance: Fraction | None
-
-    @staticmethod
-    def read(
-        rho: Real | None,
-        epsilon: Real | None,
-        delta: Real | None,
-        variance: Real | None,
-        scale: Real | None = None,
-    ) -> "GaussianTarget":
-        """Read exactly one of them; epsilon and delta come together, and scale^2 is a variance."""
-        exactly_one(rho=rho, epsilon=epsilon, variance=variance, scale=scale)
-        variance = variance if scale is None else positive(scale, "scale") ** 2
-        if (epsilon is None) is not (delta is None):
-            raise InputError(
-                "epsilon and delta do not come together",
-                why="Gaussian noise has no epsilon without a delta above 0",
-                fix="pass both epsilon= and delta=, or rho=",
-            )
-        return GaussianTarget(
-            None if rho is None else positive(rho, "rho"),
-            Fraction(0) if epsilon is None else positive(epsilon, "epsilon"),
-            Fraction(0) if delta is None else proper_share(delta, "delta"),
-            None if variance is None else positive(variance, "variance"),
-        )
-
-    def about(self, distance: Fraction) -> Fraction:
-        """The deviation that a sensitivity will need, roughly, in the same units."""
-        if self.variance is not None:
-            return sqrt_up(self.variance)
-        if self.rho is not None:
-            return sqrt_up(distance**2 / (2 * self.rho))
-        return distance / largest_mu(self.epsilon, self.delta)
-
-    def spread(self, square: int, *, one_law: bool, step: Fraction) -> Fraction:
-        """The variance in squared steps; what had to be rounded is rounded up.
-
-        Rounded noise for rho has a rational mu, so that it fits a budget of that very rho.
-        """
-        if self.variance is not None:
-            return self.variance / step**2
-        if self.rho is not None:
-            least = square / (2 * self.rho)
-            return least if one_law or least < 1 else square / root_down(2 * self.rho) ** 2
-        continuous = square / largest_mu(self.epsilon, self.delta) ** 2
-        if continuous >= 1 and not one_law:
-            return _short(continuous)
-        return calibrate(square, self.epsilon, self.delta, one_law=one_law)
-
-
-@lru_cache(maxsize=1024)
-def calibrate(square: int, epsilon: Fraction, delta: Fraction, *, one_law: bool) -> Fraction:
-    """A variance, in squared steps, whose guarantee is (epsilon, delta) or better.
-
-    The search starts at the analytic calibration of continuous noise and ends within 2^-20 of the
-    least variance next to it; the returned value has been verified, whatever the search did.
-    """
-
-    def fits(variance: Fraction) -> bool:
-        promise = _guarantee(square, variance, one_law=one_law)
-        return promise.delta(epsilon * _MARGIN).upper <= delta
-
-    start = _short(square / largest_mu(epsilon, delta) ** 2)
-    bad, good = _bracket(fits, start)
-    while good > bad * (1 + Fraction(1, 1 << 20)):
-        middle = _short((bad + good) / 2)
-        bad, good = (bad, middle) if fits(middle) else (middle, good)
-    return good
-
-
-@lru_cache(maxsize=1024)
-def largest_mu(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest sensitivity/sigma, rounded down, at which continuous noise is (epsilon, delta).
-
-    Example:
-        >>> round(float(1 / largest_mu(Fraction(1), Fraction(1, 10**6))), 3)
-        4.225
-
-    Reference: Balle, Wang, Improving the Gaussian Mechanism, Theorem 8.
-    """
-
-    def fits(mu: Fraction) -> bool:
-        return gaussian_delta(Interval.of(mu), epsilon).upper <= delta
-
-    good = Fraction(1)
-    while not fits(good):
-        good /= 2
-    bad = 2 * good
-    while fits(bad):
-        good, bad = bad, 2 * bad
-    for _ in range(40):
-        middle = (good + bad) / 2
-        good, bad = (middle, bad) if fits(middle) else (good, middle)
-    return good
-
-
-def _bracket(fits: Callable[[Fraction], bool], start: Fraction) -> tuple[Fraction, Fraction]:
-    """Adjacent variances of which the second fits and the first does not."""
-    fitted, last, share = fits(start), start, Fraction(1, 1 << 20)
-    while True:
-        factor = 1 + share
-        moved = _short(last / factor if fitted else last * factor)
-        if fits(moved) is not fitted:
-            return (moved, last) if fitted else (last, moved)
-        last, share = moved, min(share * 8, Fraction(1))
-
-
-def _guarantee(
-    square: int,
-    variance: Fraction,
-    *,
-    one_law: bool,
-    neighbours: Neighbours = Neighbours.ADD_REMOVE,
-) -> Guarantee:
-    if one_law:
-        return DiscreteGaussianNoise(math.isqrt(square), variance, neighbours=neighbours)
-    return ZCDP(square / (2 * variance), neighbours=neighbours)
-
-
-def _choose(
-    grid: "Real | PowerOfTwoGrid | None", distance: Fraction, size: int, wanted: GaussianTarget
-) -> PowerOfTwoGrid:
-    if grid is not None or distance.denominator == 1:
-        return choose_grid(grid, distance)
-    share = distance / sqrt_up(Fraction(size))
-    most = share / (1 << _COARSE)
-    step = min(most, max(share / (1 << 20), wanted.about(distance) / (1 << _FINE)))
-    return grid_below(step)
-
-
-def _short(value: Fraction) -> Fraction:
-    """The value rounded up to 48 significant bits."""
-    shift = 48 - (value.numerator.bit_length() - value.denominator.bit_length())
-    scaled = value * Fraction(2) ** shift
-    return Fraction(math.ceil(scaled)) / Fraction(2) ** shift
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -384,3 +237,27 @@ class RoundedGaussian(Gaussian):
     def tail(self, steps: int) -> Interval:
         """P(noise >= steps) for steps >= 1."""
         return self._tail(steps)
+
+
+def rounded_tail(variance: Fraction, steps: int) -> Interval:
+    """P(noise >= steps) of rounded Gaussian noise; variances are in squared steps.
+
+    Example:
+        >>> round(rounded_tail(Fraction(9), 3).upper, 4)
+        0.2023
+    """
+    return (Interval.of(steps - Fraction(1, 2)) / Interval.of(variance).sqrt()).normal_tail()
+
+
+@lru_cache(maxsize=1024)
+def rounded_half_width(variance: Fraction, probability: Fraction) -> int:
+    """The smallest w for which surely P(|noise| > w) <= probability, of rounded noise.
+
+    Example:
+        >>> rounded_half_width(Fraction(9), Fraction(1, 20))
+        6
+    """
+    limit = Interval.of(probability).lo
+    normal = -NormalDist().inv_cdf(max(float(probability / 2), 1e-300))
+    guess = math.sqrt(variance) * normal - 0.5
+    return first_whole(lambda w: (rounded_tail(variance, w + 1) * 2).hi <= limit, guess)

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.mechanisms.key_tables import HALF_BITS, UNIT, Row, keep_table
 from discreet.mechanisms.mechanism import Claim
-from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.unknown_keys import Audited, KeyCounts, KeyMechanism, read_counts, touched
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, whole
+from discreet.rationals import Real, failure, whole
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -12,20 +12,13 @@ convex:
 """
 
 import math
-from bisect import bisect_left
-from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
 
 from discreet.privacy.numerics.lattice import theta
 from discreet.privacy.numerics.rounding import PI, Interval, total
-from discreet.rationals import Real, proper_share
-
-
-def failure(confidence: Real) -> Fraction:
-    """Read a confidence in (0, 1) as the probability 1 - confidence of being wrong."""
-    return 1 - proper_share(confidence, "confidence")
+from discreet.rationals import first_whole
 
 
 @lru_cache(4096)
@@ -58,23 +51,6 @@ def laplace_half_width(scale: Fraction, probability: Fraction) -> int:
         3
     """
     return max(0, laplace_tail_steps(scale, probability / 2) - 1)
-
-
-def first_whole(holds: Callable[[int], bool], guess: float = 1.0) -> int:
-    """The smallest whole number >= 0 from which on `holds` is true; it must be true in the end.
-
-    Example:
-        >>> first_whole(lambda m: m * m >= 50)
-        8
-    """
-    high, step = max(0, math.ceil(guess)), 1
-    while not holds(high):
-        high, step = high + step, 2 * step
-    low, step = high - 1, 1
-    while low >= 0 and holds(low):
-        high, low, step = low, low - 2 * step, 2 * step
-    first = max(low, -1) + 1
-    return first + bisect_left(range(first, high), x=True, key=holds)
 
 
 _SUMMED = 64**2
@@ -152,27 +128,3 @@ def _integrated(variance: Fraction, width: int) -> Interval:
 def _integral(variance: Fraction, start: Fraction | int) -> Interval:
     v = Interval.of(variance)
     return (Interval.of(start) / v.sqrt()).normal_tail() * (PI * 2 * v).sqrt()
-
-
-def rounded_tail(variance: Fraction, steps: int) -> Interval:
-    """P(noise >= steps) of rounded Gaussian noise; variances are in squared steps.
-
-    Example:
-        >>> round(rounded_tail(Fraction(9), 3).upper, 4)
-        0.2023
-    """
-    return (Interval.of(steps - Fraction(1, 2)) / Interval.of(variance).sqrt()).normal_tail()
-
-
-@lru_cache(maxsize=1024)
-def rounded_half_width(variance: Fraction, probability: Fraction) -> int:
-    """The smallest w for which surely P(|noise| > w) <= probability, of rounded noise.
-
-    Example:
-        >>> rounded_half_width(Fraction(9), Fraction(1, 20))
-        6
-    """
-    limit = Interval.of(probability).lo
-    normal = -NormalDist().inv_cdf(max(float(probability / 2), 1e-300))
-    guess = math.sqrt(variance) * normal - 0.5
-    return first_whole(lambda w: (rounded_tail(variance, w + 1) * 2).hi <= limit, guess)

@@ -14,13 +14,12 @@ from discreet.argument_names import also_called
 from discreet.mechanisms.comparison_laws import WIDEST, law_of_largest
 from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid
 from discreet.mechanisms.mechanism import Law, fill
-from discreet.mechanisms.noise_tails import failure, first_whole
 from discreet.mechanisms.selection import Selection, Utility
 from discreet.noise.exponential import read_scale
 from discreet.noise.selection import Indices
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive
+from discreet.rationals import Real, failure, first_whole, positive
 
 _BLOCK = 1 << 20
 _OUTPUTS = 8

@@ -10,12 +10,11 @@ from discreet import noise
 from discreet.mechanisms.comparison_laws import ends
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.mechanism import Law
-from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.selection import Selection
 from discreet.noise.selection import Indices, exactly
 from discreet.privacy import Pure
 from discreet.privacy.numerics.rounding import Interval, total
-from discreet.rationals import Real
+from discreet.rationals import Real, failure
 
 _LISTED = 12
 """Outputs up to which the law is written down; its alternating sums lose a bit or two for each."""

@@ -10,10 +10,9 @@ from discreet import noise
 from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.mechanism import Law
 from discreet.mechanisms.median import CellCounts
-from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.quantile import Quantile, draw_cells
 from discreet.privacy import Pure
-from discreet.rationals import Real
+from discreet.rationals import Real, failure
 
 _OFF: Final = 1e-9
 """More than all relative errors of a product of 512 factors at Gauss nodes, and of their sum."""

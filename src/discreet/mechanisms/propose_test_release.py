@@ -13,18 +13,13 @@ from discreet.mechanisms.comparison_laws import Bins, ends
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, choose_grid
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, RowMechanism, View, fill
 from discreet.mechanisms.median import GridRange, Median, one_number, read_pair
-from discreet.mechanisms.noise_tails import (
-    failure,
-    laplace_half_width,
-    laplace_tail,
-    laplace_tail_steps,
-)
+from discreet.mechanisms.noise_tails import laplace_half_width, laplace_tail, laplace_tail_steps
 from discreet.mechanisms.selection import plain
 from discreet.mechanisms.unknown_keys import read_delta
 from discreet.noise.exponential import read_scale
 from discreet.privacy import Approximate, Neighbours
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive, whole
+from discreet.rationals import Real, failure, positive, whole
 
 _NONE: Final = -1000
 _RARE: Final = Fraction(1, 1000)

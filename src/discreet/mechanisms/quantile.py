@@ -18,11 +18,10 @@ from discreet.mechanisms.exponential import utility_gap
 from discreet.mechanisms.grid import PowerOfTwoGrid
 from discreet.mechanisms.mechanism import Claim, Law, Pair, RowMechanism, fill
 from discreet.mechanisms.median import CellCounts, FromEnd, GridRange
-from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.selection import epsilon_and_scale
 from discreet.privacy import BoundedRange, Guarantee, Neighbours, compose
 from discreet.privacy.numerics.rounding import Interval, total
-from discreet.rationals import Real, positive, probability
+from discreet.rationals import Real, failure, positive, probability
 
 _LISTED = 512
 _ROWS = 4096

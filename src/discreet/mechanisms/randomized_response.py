@@ -12,11 +12,10 @@ from discreet.argument_names import also_called
 from discreet.errors import InputError
 from discreet.mechanisms.comparison_laws import ends
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, exactly_one, fill
-from discreet.mechanisms.noise_tails import failure
 from discreet.privacy import Approximate, Guarantee, Neighbours
 from discreet.privacy import RandomizedResponseNoise as RandomizedResponseLaw
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive, rational, whole
+from discreet.rationals import Real, failure, positive, rational, whole
 
 _MOST = Fraction(10**5)
 """The largest epsilon: a lie in e^100000 answers is rarer than anything a coin can be asked for."""

@@ -16,11 +16,10 @@ from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, fill
 from discreet.mechanisms.median import one_number
-from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive, probability, whole
+from discreet.rationals import Real, failure, positive, probability, whole
 
 Query: TypeAlias = Callable[[Any], Any]
 """What gives every example a number in [0, 1] that depends on that example alone."""

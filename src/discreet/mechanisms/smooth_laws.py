@@ -15,10 +15,10 @@ from typing import Any, Final
 from discreet import noise
 from discreet.errors import InputError
 from discreet.mechanisms import noise_tails
-from discreet.mechanisms.noise_tails import first_whole
 from discreet.noise.exponential import draw_afresh, read_scale, words_each
 from discreet.noise.student import read_student_scale
 from discreet.privacy.numerics.rounding import Interval, total
+from discreet.rationals import first_whole
 
 
 def upper_tail(scale: Fraction, steps: int) -> Interval:

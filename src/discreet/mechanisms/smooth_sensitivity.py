@@ -16,12 +16,11 @@ from discreet.mechanisms.comparison_laws import Bins, ends
 from discreet.mechanisms.grid import INTEGERS, PowerOfTwoGrid, add, choose_grid
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, RowMechanism, View, fill
 from discreet.mechanisms.median import GridRange, Median, one_number, read_pair
-from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.smooth_laws import SmoothLaw, best_law
 from discreet.mechanisms.unknown_keys import read_delta
 from discreet.privacy import Approximate, Neighbours
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive
+from discreet.rationals import Real, failure, positive
 
 _WEIGHT_BITS: Final = 64
 _RARE: Final = Fraction(1, 10**4)

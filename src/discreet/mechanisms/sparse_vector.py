@@ -16,17 +16,12 @@ from discreet.mechanisms.comparison_laws import WIDEST, Bins, PlacedAnswers, end
 from discreet.mechanisms.grid import PowerOfTwoGrid, add, choose_grid, compact, flat
 from discreet.mechanisms.interaction import Interaction
 from discreet.mechanisms.mechanism import Claim, Law, Mechanism, Pair, View, exactly_one, fill
-from discreet.mechanisms.noise_tails import (
-    failure,
-    laplace_half_width,
-    laplace_tail,
-    laplace_tail_steps,
-)
+from discreet.mechanisms.noise_tails import laplace_half_width, laplace_tail, laplace_tail_steps
 from discreet.mechanisms.selection import plain, read_monotone
 from discreet.noise.exponential import read_scale
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive, rational, whole
+from discreet.rationals import Real, failure, positive, rational, whole
 
 _UNASKED = -1
 _TOGETHER = 3

@@ -16,10 +16,9 @@ from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.grid import INTEGERS, add, sqrt_up
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Claim, Law, View, fill
-from discreet.mechanisms.noise_tails import first_whole
 from discreet.mechanisms.unknown_keys import Audited, KeyCounts, KeyMechanism, delta_each
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, whole
+from discreet.rationals import Real, first_whole, whole
 
 _RARE = Fraction(1, 1000)
 

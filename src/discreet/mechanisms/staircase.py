@@ -8,12 +8,11 @@ from discreet.argument_names import also_called
 from discreet.mechanisms.additive import Additive, as_int64
 from discreet.mechanisms.grid import PowerOfTwoGrid, Steps, choose_grid
 from discreet.mechanisms.mechanism import fill
-from discreet.mechanisms.noise_tails import first_whole
 from discreet.noise import staircase
 from discreet.noise.exponential import read_scale
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive
+from discreet.rationals import Real, first_whole, positive
 
 
 @dataclass(frozen=True, slots=True, init=False)

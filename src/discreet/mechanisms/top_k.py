@@ -17,7 +17,6 @@ from discreet.errors import InputError
 from discreet.mechanisms.exponential import utility_gap, weights_law
 from discreet.mechanisms.grid import sqrt_up
 from discreet.mechanisms.mechanism import Law, exactly_one, fill, one_of
-from discreet.mechanisms.noise_tails import failure
 from discreet.mechanisms.permute_and_flip import flips_law
 from discreet.mechanisms.selection import Selection, read_outputs
 from discreet.noise.selection import Indices
@@ -31,7 +30,7 @@ from discreet.privacy import (
     compose,
 )
 from discreet.privacy.numerics.rounding import Interval
-from discreet.rationals import Real, positive, proper_share, whole
+from discreet.rationals import Real, failure, positive, proper_share, whole
 
 _LISTED = 256
 

@@ -41,7 +41,7 @@ def common_kind(operands: Sequence[Type], what: str) -> Kind:
         return Kind.TIMESTAMP
     raise InputError(
         f"{what} brings together {names(operands)}",
-        why="values of these kinds cannot stand for one another",
+        why="values of these kinds cannot be mixed",
         fix="cast one side to the kind of the other",
     )
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from discreet.errors import InputError
-from discreet.plan.expressions import Expression
+from discreet.plan.expressions import Column, Expression
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.possible_keys import possible_type
 from discreet.plan.relations import LARGEST, Named, Relation, columns_of
@@ -158,7 +158,9 @@ class Query:
             check(aggregate, scope)
         released = self.released_columns
         for output in self.outputs:
-            infer(output.expression, released)
+            shown = output.expression
+            if not (isinstance(shown, Column) and shown.name in released):
+                infer(shown, released)
         for order in self.order:
             infer(order.expression, released)
         if self.having is not None:

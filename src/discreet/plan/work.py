@@ -2,8 +2,8 @@
 
 A step is about a nanosecond of one core. The work that one row can cause is bounded by the longest
 texts that its columns can hold and by what engines take for each of their characters; the rows of
-one person are bounded by the joins and unions of the question. So there is a number that what one
-person's rows cost does not exceed, and it follows from the question.
+one person are bounded by the joins and unions of the question. So the question alone gives an upper
+bound on what the rows of one person cost.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,19 +12,11 @@ from typing import Final
 
 from discreet.errors import InputError
 from discreet.plan import relations as rel
+from discreet.plan.expression_steps import longest, weigh
 from discreet.plan.expressions import (
     SIZE,
-    Call,
-    Case,
-    Cast,
-    Column,
     Expression,
-    Function,
-    IsIn,
-    Like,
-    Literal,
     mentions,
-    parts_of,
     remember,
 )
 from discreet.plan.kinds import Kind, Type
@@ -33,22 +25,14 @@ from discreet.plan.query import Query, measured_in
 from discreet.plan.statistics import Distinct, Ranks, needed
 from discreet.plan.summaries import Summary, WindowColumn
 from discreet.plan.texts import (
-    LONGEST_CONCAT,
-    Wildcard,
-    extraction,
-    longest_part,
     longest_stored,
-    replacement,
-    right_limit,
-    substring_limits,
-    tokens,
 )
 
 MOST_STEPS: Final = 1 << 20
 """Steps that one row may cause, about a millisecond; questions that could take more are refused."""
 
 MOST_ROWS_EACH: Final = 1 << 16
-"""Rows of one table that one person is taken to have at most, where time is estimated."""
+"""The most rows of one table that estimates of time assume a person to have."""
 
 _TYPICAL_ROWS_EACH: Final = 8
 _TYPICAL_TEXT: Final = 32
@@ -120,8 +104,8 @@ def check_work(work: Work) -> None:
     if work.steps > MOST_STEPS:
         raise InputError(
             f"{work.costliest} could take too long on one row",
-            why="the time of an answer would tell whether such a row is there",
-            fix="join subqueries with the columns that are needed: JOIN (SELECT id, ...) AS b"
+            why="the response time would reveal whether such a row exists",
+            fix="join subqueries that keep only the columns you need: JOIN (SELECT id, ...) AS b"
             if work.costliest == "a join"
             else "cut the texts with LEFT(text, 100), or use shorter patterns and fewer of them",
         )
@@ -362,125 +346,14 @@ def _stored(columns: Mapping[str, Type]) -> dict[str, int]:
     return {name: longest_stored(of) for name, of in texts.items()}
 
 
-# --- expressions ----------------------------------------------------------------------------------
-
-
-def longest(expression: Expression, columns: Mapping[str, int]) -> int:
-    """The most code points that a text can have, over columns of such texts; 0 for other kinds.
-
-    Example:
-        >>> twice = Call(Function.CONCAT, (Column("note"), Column("note")))
-        >>> longest(twice, {"note": 1024}), longest(twice, {"note": 10_000})
-        (2048, 16384)
-    """
-    return _weigh(expression, columns, [])
-
-
-def _weigh(expression: Expression, columns: Mapping[str, int], costs: list[tuple[str, int]]) -> int:
-    """The longest text of an expression; each of its nodes is put down with its steps."""
-    parts = [_weigh(part, columns, costs) for part in parts_of(expression)]
-    costs.append((_named(expression), _steps(expression, parts)))
-    match expression:
-        case Literal(value, _):
-            return len(value) if isinstance(value, str) else 0
-        case Column(name):
-            return columns.get(name, 0)
-        case Cast(_, kind):
-            return _LONGEST_CAST if kind is Kind.TEXT else 0
-        case Call(Function.CONCAT, _):
-            return min(sum(parts), LONGEST_CONCAT)
-        case Call(Function.REPLACE, _):
-            return min(_replaced(expression, parts[0]), max(parts[0], LONGEST_CONCAT))
-        case Call(Function.SUBSTRING, _):
-            return min(parts[0], substring_limits(expression)[1])
-        case Call(Function.RIGHT, _):
-            return min(parts[0], right_limit(expression))
-        case Call(function, _) if function in _SAME:
-            return max(parts)
-        case Case():
-            return max([*parts[1::2], parts[-1]])
-    return 0
-
-
-_LONGEST_CAST: Final = 32
-_SAME: Final = {
-    *(Function.LOWER, Function.UPPER, Function.TRIM, Function.LTRIM, Function.RTRIM),
-    *(Function.SPLIT_PART, Function.EXTRACT),
-    *(Function.LEAST, Function.GREATEST, Function.COALESCE, Function.NULL_IF),
-}
-
-
-def _replaced(call: Call, text: int) -> int:
-    what, by = replacement(call)
-    return max(text, text // len(what) * len(by) + text % len(what))
-
-
 def _priced(
     expression: Expression, texts: Mapping[str, int], size: _Size, passes: int
 ) -> Iterator[_Cost]:
     """Every part of an expression, each with what it costs."""
     worst: list[tuple[str, int]] = []
     usual: list[tuple[str, int]] = []
-    _weigh(expression, texts, worst)
-    _weigh(expression, {name: min(n, _TYPICAL_TEXT) for name, n in texts.items()}, usual)
+    weigh(expression, texts, worst)
+    weigh(expression, {name: min(n, _TYPICAL_TEXT) for name, n in texts.items()}, usual)
     for (what, most), (_, ordinary) in zip(worst, usual, strict=True):
         if most:
             yield _Cost(what, passes * most, passes * ordinary / 2, size.rows, size.each)
-
-
-def _steps(node: Expression, parts: list[int]) -> int:
-    """Steps of one node whose parts are texts as long as that; as measured, twice over."""
-    text = max(parts, default=0)
-    match node:
-        case Literal() | Column():
-            return 0
-        case Like(_, pattern, escape):
-            return _OVERHEAD + _like(text, pattern, escape)
-        case IsIn(_, values):
-            value = max((len(v.value) for v in values if isinstance(v.value, str)), default=0)
-            return _OVERHEAD + text + len(values) * (1 + min(text, value) // 16)
-        case Cast(_, kind):
-            return 4 * _OVERHEAD + (10 * text if kind is not Kind.TEXT else 0)
-        case Call(Function.REPLACE, _):
-            return _OVERHEAD + 20 * text + _replaced(node, text)
-        case Call(Function.SPLIT_PART, _):
-            return _OVERHEAD + 40 * text
-        case Call(Function.EXTRACT):
-            return 100 * _OVERHEAD + 30 * text * extraction(node).states
-        case Call(Function.POSITION, _):
-            return _OVERHEAD + 12 * text
-        case Call(Function.CONCAT, _):
-            return _OVERHEAD * len(parts) + sum(parts)
-        case Call(function, _) if function in _SLOW:
-            return _OVERHEAD + _SLOW[function] * text
-        case Call(function, _) if function in _TRANSCENDENTAL:
-            return 8 * _OVERHEAD
-    return _OVERHEAD * max(1, len(parts)) + text
-
-
-_OVERHEAD: Final = 8
-_SLOW: Final = {
-    **dict.fromkeys((Function.LOWER, Function.UPPER), 20),
-    **dict.fromkeys((Function.TRIM, Function.LTRIM, Function.RTRIM), 16),
-    **dict.fromkeys((Function.LENGTH, Function.SUBSTRING, Function.RIGHT), 6),
-}
-_TRANSCENDENTAL: Final = {Function.EXP, Function.LN, Function.LOG10, Function.LOG2, Function.SQRT}
-
-
-def _like(text: int, pattern: str, escape: str | None) -> int:
-    read = tokens(pattern, escape)
-    if Wildcard.ANY not in read:
-        return 4 * min(text, len(read))
-    if Wildcard.ONE not in read and not {"%", "_"} & set(read):
-        return 12 * text
-    return 8 * text * max(1, longest_part(read))
-
-
-def _named(node: Expression) -> str:
-    """A part of a question as it is written in the question."""
-    match node:
-        case Call(function, _):
-            return function.value.upper()
-        case IsIn():
-            return "IN"
-    return type(node).__name__.upper()

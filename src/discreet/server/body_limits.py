@@ -75,7 +75,7 @@ class BodyLimitMiddleware:
             except TimeoutError:
                 error = InputError(
                     "the body did not arrive in time",
-                    why="a connection is kept for those who use it",
+                    why="idle connections are closed",
                     fix="send it again, without pauses",
                 )
                 raise HttpError(408, error, _CLOSE) from None

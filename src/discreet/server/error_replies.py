@@ -119,7 +119,7 @@ def broken() -> HttpError:
         500,
         errors.InvariantBroken(
             "something went wrong inside the server",
-            why="it came to a place that it should not reach, and released nothing",
+            why="it met an unexpected error, and released nothing",
             fix="ask again with the same request name; if it stays, tell whoever runs the server",
         ),
     )

@@ -56,8 +56,8 @@ class TokenBuckets:
         if wait := self.take(caller):
             error = ServiceError(
                 "too many requests",
-                why="each caller may send so many in a second",
-                fix="wait as long as Retry-After says",
+                why="the number of requests a second is limited for each caller",
+                fix="wait for the seconds that Retry-After names",
             )
             raise HttpError(429, error, {"Retry-After": str(max(1, round(wait + 0.5)))})
 
@@ -84,8 +84,7 @@ class ConcurrencyLimit:
         if self._present[name] >= self._most:
             error = ServiceError(
                 "too many requests at once",
-                why=f"{self._most} requests of one name are served at a time, whatever tokens they "
-                "come with",
+                why=f"{self._most} requests of one name are served at once, over all its tokens",
                 fix="wait for one of them, or ask with 'Prefer: respond-async'",
             )
             raise HttpError(429, error, {"Retry-After": "1"})
@@ -139,7 +138,7 @@ def less(counts: "Counter[Any]", key: Any) -> None:
 
 
 def address(client: tuple[str, int] | None) -> str:
-    """The caller behind an address: of IPv6 its first half, because one household has all the rest.
+    """The caller behind an address; of IPv6 the first half, since one household has the other half.
 
     Example:
         >>> address(("2001:db8:1:2:3:4:5:6", 1)), address(("192.0.2.7", 1))
@@ -184,15 +183,15 @@ class _Ticket:
 
 
 class Slots:
-    """Bounds what is computed at a time, fairly between callers; a stopping server lets it finish.
+    """Limits what is computed at once, fairly between callers; a stopping server lets it finish.
 
-    `count` is how many have a slot at a time. `long` is how many of them may take, or hold their
-    slot for, more than `LONG` seconds, so that short questions never wait for long ones. Short ones
-    are given slots as fast as `processors` compute usual questions: so many that they are done with
-    those of the last `room` seconds in as long. A question keeps its slot until its step, asleep or
-    not. So one caller is given three quarters of the slots at most, half of those for long
-    questions, or `each`. The next slot goes to the waiting caller who holds the fewest, and of
-    those to the one who was given none for longest; to what nobody asked for after all others.
+    There are `count` slots. At most `long` of them go to questions that compute, or hold their
+    slot, for more than `LONG` seconds, so that short questions never wait for long ones. Short ones
+    start as fast as `processors` compute usual questions: those started within `room` seconds can
+    be done within `room` seconds. A question holds its slot until its step, even while it sleeps.
+    So one caller gets at most three quarters of all slots and half of the `long` ones, or `each`.
+    The next slot goes to the waiting caller who holds the fewest; among equals, to the one who has
+    waited longest since their last slot. What nobody asked for comes last.
     """
 
     def __init__(
@@ -221,9 +220,9 @@ class Slots:
     def taken(
         self, *, patience: float, caller: str | None = None, seconds: float = 0.0, held: float = 0.0
     ) -> Iterator[None]:
-        """Compute inside what takes `seconds` by its public bound, and holds its slot for `held`.
+        """Compute inside: at most `seconds` by its public bound, in a slot that is held for `held`.
 
-        503 if it is not this caller's turn within `patience`, or never again.
+        503 if this caller has no turn within `patience`, or the server stops.
         """
         ticket = _Ticket(caller, seconds, held)
         self._enter(ticket)
@@ -231,7 +230,7 @@ class Slots:
             if not ticket.called.wait(patience):
                 raise ServiceError(
                     "the server is busy",
-                    why="as much is being computed as it was told to compute at a time",
+                    why="it is computing as much as it is set to compute at once",
                     fix="ask again in a moment",
                 )
             yield
@@ -239,18 +238,18 @@ class Slots:
             self._leave(ticket)
 
     def check(self, caller: str, most: int) -> None:
-        """Refuse a caller for whom as many questions are computed, or wait for it, already."""
+        """Refuse a caller who has `most` questions running or waiting already."""
         with self._changed:
             if self._inside[caller] >= most:
                 error = ServiceError(
                     "too many questions at once",
-                    why=f"{most} questions of one caller are computed, or wait for it, at a time",
+                    why=f"{most} questions of one caller may run or wait at once",
                     fix="wait for the answer to one of them",
                 )
                 raise HttpError(429, error, {"Retry-After": "1"})
 
     def close(self, *, grace: float) -> bool:
-        """Let nobody else in and wait for those inside; whether all came out."""
+        """Admit nobody else and wait for those inside; whether all of them ended."""
         with self._changed:
             self._closed = True
             return self._changed.wait_for(lambda: not self._inside, grace)
@@ -260,7 +259,7 @@ class Slots:
             if self._closed:
                 raise ServiceError(
                     "the server is stopping",
-                    why="it finishes what is charged and takes nothing new",
+                    why="it finishes charged questions and accepts no new ones",
                     fix="ask again when it is back: with the same request name nothing is charged "
                     "twice",
                 )
@@ -316,7 +315,7 @@ class Slots:
             chosen.called.set()
 
     def _load(self, long: int) -> float:
-        """Seconds in which the short questions of the last moments are computed, by and large.
+        """About how many seconds the short questions that started lately take to compute.
 
         It follows from public bounds and from when slots were given, which no data moves. Long
         questions take a share of the processors each.

@@ -325,7 +325,7 @@ def _check_known(name: str, role: str, roles: Mapping[str, str]) -> None:
     if name not in roles and alike != name:
         raise InputError(
             f"{name} reads like {alike}, who has a token",
-            why="a budget holds one of two names that read alike, and the other may not ask",
+            why="people cannot tell the two apart, and a budget would hold one of them",
             fix=f"use {alike}, or quite another name",
         )
 

@@ -3,11 +3,13 @@
 import datetime as dt
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from discreet.plain_json import from_fields, from_plain
 from discreet.plan.kinds import Kind, Type, Value
 from discreet.plan.schema import Bounds, Keys
 from discreet.workload.profile import (
@@ -87,44 +89,13 @@ class ColumnProfile:
         step = dt.timedelta(days=1) if isinstance(low, dt.date) else 1
         return Bounds(low, low + step)  # type: ignore[arg-type,operator]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON; `from_dict` reads it back."""
-        return {**_plain(asdict(self)), "kind": self.kind.value}
-
     @staticmethod
-    def from_dict(stored: Mapping[str, Any]) -> "ColumnProfile":
-        """Read what `to_dict` wrote."""
+    def read(stored: Mapping[str, Any]) -> "ColumnProfile":
+        """The profile that `to_plain` wrote: values of times are texts."""
         kind = Kind(stored["kind"])
-
-        def read(value: Any) -> Value:
-            if value is not None and kind.is_time:
-                return {Kind.DATE: dt.date, Kind.TIMESTAMP: dt.datetime}[kind].fromisoformat(value)
-            return value  # type: ignore[no-any-return]
-
-        def number(told: Mapping[str, float] | None) -> NoisyCount | None:
-            return None if told is None else NoisyCount(**told)
-
-        top = (TopValue(read(one["value"]), NoisyCount(**one["rows"])) for one in stored["top"])
-        ranks = (
-            QuantileEstimate(q["level"], *(read(q[end]) for end in ("value", "low", "high")))
-            for q in stored["quantiles"]
-        )
-        counts = {name: number(stored[name]) for name in ("nulls", "distinct", "others")}
-        ends = {name: read(stored[name]) for name in ("low", "high")}
-        several = {"quantiles": tuple(ranks), "top": tuple(top), "keys": tuple(stored["keys"])}
-        return ColumnProfile(**{**stored, **counts, **ends, **several, "kind": kind})
-
-
-def _plain(told: Any) -> Any:
-    """Lists and texts, for JSON."""
-    match told:
-        case dict():
-            return {name: _plain(one) for name, one in told.items()}
-        case list() | tuple():
-            return [_plain(one) for one in told]
-        case dt.date():
-            return told.isoformat()
-    return told
+        python: Any = {Kind.DATE: dt.date | None, Kind.TIMESTAMP: dt.datetime | None}.get(kind)
+        ways = {Value: partial(from_plain, python)} if kind.is_time else {}
+        return from_fields(ColumnProfile, stored, ways)
 
 
 def describe(name: str, of: Type, noisy: NoisyColumn, noise: ProfileNoise) -> ColumnProfile:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.mechanisms.gaussian import RoundedGaussian
 from discreet.mechanisms.grid import INTEGERS, sqrt_up
+from discreet.plain_json import from_fields, to_fields
 from discreet.plan.bounding import FULL, largest_weight
 from discreet.privacy import Neighbours
 from discreet.rationals import whole
@@ -245,19 +246,14 @@ class NoisyMarginal:
 
     def to_dict(self) -> dict[str, Any]:
         """The public facts without the numbers."""
-        return {
-            "clique": list(self.clique),
-            "row_weight": self.row_weight,
-            "variance": str(self.variance),
-            "mu_squared": str(self.mu_squared),
-        }
+        facts = to_fields(self)
+        del facts["steps"]
+        return facts
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any], steps: NDArray[np.int64]) -> "NoisyMarginal":
         """Read the facts that `to_dict` wrote, with the numbers."""
-        variance, mu_squared = Fraction(stored["variance"]), Fraction(stored["mu_squared"])
-        clique = tuple(stored["clique"])
-        return NoisyMarginal(clique, steps, stored["row_weight"], variance, mu_squared)
+        return from_fields(NoisyMarginal, {**stored, "steps": steps})
 
 
 def rounded_noise(

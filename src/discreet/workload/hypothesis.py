@@ -264,7 +264,7 @@ def unpack(stored: bytes) -> tuple[NoisyMarginal, ...]:
     end = 8 + int.from_bytes(stored[:8], "little")
     found = []
     for head in json.loads(stored[8:end]):
-        shape = tuple(head["shape"])
+        shape = tuple(head.pop("shape"))
         size = 8 * int(np.prod(shape, dtype=np.int64))
         steps = np.frombuffer(stored[end : end + size], dtype="<i8").astype(np.int64)
         end += size

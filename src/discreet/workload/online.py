@@ -7,15 +7,17 @@ something measured: the whole marginal of the query's columns, for the price of 
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import combinations
 from math import prod
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.errors import InputError
 from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorRun
+from discreet.plain_json import from_fields, to_fields
 from discreet.privacy import GDP, MU_SQUARED, RHO, Charge, Filter, Measure, Neighbours, Pure
 from discreet.privacy.budgets.charges import price
 from discreet.privacy.budgets.filters import amount_within
@@ -44,7 +46,6 @@ MOST_PAIRS, MOST_PAIR_CELLS = 300, 1 << 18
 """Pairs of columns that are measured when a session opens, and cells of all of them: with more,
 noise would hide what they say."""
 
-_FRACTIONS: Final = ("epsilon", "delta", "threshold")
 _MEASURES: Final = {one.name: one for one in (RHO, MU_SQUARED)}
 
 _CALM: Final = 0.8
@@ -251,23 +252,15 @@ class OnlinePlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON; `from_dict` reads it back."""
-        own = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        own = to_fields(self, {Measure: attrgetter("name")})
         if not self.with_pairs:  # as sessions were stored before there was such a thing
             del own["with_pairs"]
-        texts = {name: str(own[name]) for name in _FRACTIONS}
-        about = {"measure": self.measure.name, "neighbours": self.neighbours.value}
-        return {**own, **texts, **about, "domain": self.domain.to_dict()}
+        return own
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "OnlinePlan":
         """Read what `to_dict` wrote; sessions that measured no pairs do not say so."""
-        numbers = {name: Fraction(stored[name]) for name in _FRACTIONS}
-        about = {
-            "domain": Domain.from_dict(stored["domain"]),
-            "measure": _MEASURES[stored["measure"]],
-            "neighbours": Neighbours(stored["neighbours"]),
-        }
-        return OnlinePlan(**{**stored, **numbers, **about})
+        return from_fields(OnlinePlan, stored, {Measure: _MEASURES.__getitem__})
 
 
 @lru_cache(maxsize=256)

@@ -273,22 +273,6 @@ class NoisyProfile:
     people: Sequence[int] = ()
     columns: Mapping[str, NoisyColumn] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON; `from_dict` reads it back."""
-        columns = {name: one.to_dict() for name, one in self.columns.items()}
-        return {
-            "limit": self.limit,
-            "rows": self.rows,
-            "people": list(self.people),
-            "columns": columns,
-        }
-
-    @staticmethod
-    def from_dict(stored: Mapping[str, Any]) -> "NoisyProfile":
-        """Read what `to_dict` wrote."""
-        columns = {name: NoisyColumn(**one) for name, one in stored["columns"].items()}
-        return NoisyProfile(stored["limit"], stored["rows"], stored["people"], columns)
-
 
 @dataclass(slots=True)
 class BinnedCounts:

@@ -9,7 +9,6 @@ import math
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +20,7 @@ from discreet.errors import InputError
 from discreet.noise.bits import FEW, Keystream, open_source
 from discreet.plan.kinds import Value
 from discreet.privacy import Guarantee
-from discreet.rationals import whole
+from discreet.rationals import read_exact, whole
 from discreet.workload.domain import Attribute, Codes, Domain
 from discreet.workload.estimation import targets
 from discreet.workload.graphical_model import GraphicalModel
@@ -343,7 +342,7 @@ def _read(about: Mapping[str, Any], body: bytes) -> Synthesis:
         about["misfit"],
         {tuple(pair): one for pair, one in about["distances"]},
         about["distance_sigma"],
-        Fraction(about["spent"]),
+        read_exact(str(about["spent"])),
     )
     key = bytes.fromhex(about["key"])
     return Synthesis(domain, result, key, Guarantee.from_dict(about["guarantee"]))

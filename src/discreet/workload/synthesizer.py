@@ -36,7 +36,7 @@ from discreet.workload.histogram import (
 )
 
 ROUNDS = 40
-"""Rounds, where there are as many pairs; as many as columns where those are more."""
+"""Rounds, if there are so many pairs; one for each column if there are more columns."""
 
 MAX_CELLS = 200_000
 """Cells of the model's tables."""
@@ -45,28 +45,28 @@ MAX_MEMORY = 1 << 31
 """Bytes that synthesis may need."""
 
 _DISTINCT_ROWS = 1 << 20
-"""Distinct rows that memory is predicted for."""
+"""Distinct rows that the prediction of memory assumes."""
 
 _ONE_WAY = Fraction(12, 100)
 _SCORES = Fraction(6, 100)
 _CHECK = Fraction(2, 100)
 _RESCORE = Fraction(1, 10)
-"""Shares of mu^2: of one-way marginals, of scoring all pairs, and of telling at last how wrong the
-model is on each; of a round's mu^2, of scoring again."""
+"""Shares of mu^2: for one-way marginals, for scoring all pairs, and for measuring the error of the
+final model on each pair; and the share of a round's mu^2 for scoring again."""
 
 _AGAIN = 16
 """Candidates that are scored again in a round."""
 
 _NOISE_LEFT = 0.3 * math.sqrt(2 / math.pi)
-"""Deviations a cell that stay wrong in a measured marginal: less than its noise, as cells are not
-negative and other marginals help."""
+"""Error that is left in each cell of a measured marginal, in deviations: less than its noise, since
+cells are not negative and other marginals help."""
 
 _STOP, _LAST_STOP = 0.5, 0.5
 _STEPS, _FIRST_STEPS, _LAST_STEPS = 30, 200, 200
-"""Where fitting stops, and after how many iterations: in a round, at first, at last."""
+"""When fitting stops, and after how many iterations: in a round, at first, at last."""
 
 Progress = Callable[[int, int], object]
-"""Told how many rounds are done, and of how many."""
+"""Called with the number of rounds that are done, and of all rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +206,9 @@ def synthesize(
 
 
 class _Run:
-    """A synthesis under way: first, every single column is measured.
+    """A synthesis under way: it measures every single column first.
 
-    `spent` is the mu^2 of everything that data has entered, `ceiling` what it may be at most;
+    `spent` is the mu^2 of everything that data has entered, `ceiling` its upper limit;
     `left` are the candidates that are not measured and that the model may have room for.
     """
 
@@ -231,7 +231,7 @@ class _Run:
         self.left = {one.clique: one for one in self.candidates}
 
     def choose(self, left: int) -> None:
-        """Measure what is worth most, a pair of columns or a column again; `left` counts rounds.
+        """Measure what gains most: a pair of columns, or a column again; `left` is in rounds.
 
         Pairs are compared by noisy distances, and the best are scored again before one is chosen.
         What a column is worth follows from public numbers.
@@ -272,7 +272,7 @@ class _Run:
         return max(gain, self.plan.weight(one.clique) * (now - then))
 
     def _best(self, sigma: float) -> list[Candidate]:
-        """The most worthy candidates that the model has room for; others never fit later either."""
+        """The best candidates that the model has room for; the others will not fit later either."""
         found: list[Candidate] = []
         for one in sorted(self.left.values(), key=lambda one: -self._worth(one, sigma)):
             if self._fits(one):
@@ -316,7 +316,7 @@ class _Run:
         self.spent += mu_squared
         if self.spent > self.ceiling:
             raise InvariantBroken(
-                "synthesis would give away more than was charged",
+                "synthesis would spend more than was charged",
                 why="its rounds cost more than the plan has, and nothing was released",
                 fix="report this as a fault",
             )
@@ -359,15 +359,15 @@ class _Run:
 
 
 def _check_possible(plan: SynthesisPlan) -> None:
-    """Refuse constraints that leave no row possible."""
+    """Refuse constraints that allow no row at all."""
     if not plan.allowed:
         return
     model = GraphicalModel(plan.domain.sizes, {}, 1.0, plan.allowed)
     if np.isfinite(model.beliefs[0]).all():
         return
     raise InputError(
-        "constraints that no row keeps",
-        why="every combination of values is said to be impossible",
+        "constraints that no row can meet",
+        why="together they exclude every combination of values",
         fix="leave out one of them",
     )
 
@@ -400,7 +400,7 @@ def structural_zeros(
         names = tuple(name for name in domain.names if name in combination)
         if not names or len(names) < len(combination):
             raise InputError(
-                "an impossible combination of columns that there are not",
+                "an impossible combination of unknown columns",
                 why=f"columns are {', '.join(domain.names)}",
                 fix="name some of them",
             )

@@ -6,6 +6,7 @@ import pytest
 
 import discreet as dp
 from discreet.curator.reports.dossier import FRAMEWORKS, Dossier, Section
+from discreet.plain_json import from_plain
 
 VISITS = pa.table({"who": [1, 2, 3] * 40, "age": [20, 30, 4241] * 40})
 AUDIT = {
@@ -143,4 +144,4 @@ def test_it_prints_names_as_text_and_travels_as_json():
 
     assert "<script>" not in made.to_html()
     assert "x \\| \\*y\\* z" in made.to_markdown()
-    assert Dossier.of_dict(json.loads(json.dumps(made.to_dict()))) == made
+    assert from_plain(Dossier, json.loads(json.dumps(made.to_dict()))) == made

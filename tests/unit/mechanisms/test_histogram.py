@@ -12,7 +12,8 @@ from discreet.audit.catalogue import CATALOGUE
 from discreet.audit.distance import too_far
 from discreet.audit.refute import refute
 from discreet.errors import InputError
-from discreet.mechanisms.gaussian import Gaussian, calibrate
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.gaussian_calibration import calibrate
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.laplace import Laplace
 from discreet.privacy import ZCDP, Neighbours

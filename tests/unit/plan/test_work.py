@@ -13,7 +13,7 @@ from discreet.answer.plan.price import Price
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.owner_checks import LONGEST_STORED
 from discreet.errors import InputError, QueryRefused
-from discreet.plan import work
+from discreet.plan import expression_steps
 from discreet.plan.builder import From
 from discreet.plan.expression_builder import col, count
 from discreet.plan.kinds import Kind, Type
@@ -143,7 +143,7 @@ def test_generated_slow_expressions_take_less_than_their_bound(seed):
 
 
 def test_a_bound_that_forgets_the_pattern_is_caught(monkeypatch):
-    monkeypatch.setattr(work, "_like", lambda text, *_: text)
+    monkeypatch.setattr(expression_steps, "_like", lambda text, *_: text)
     query = asked(SLOW["ones"][0])
     extra = taken(query, SLOW["ones"][1]) - taken(query, "")
     assert extra > 3 * bound_work(query, ROWS).steps / 1e9 + 2e-5

@@ -61,6 +61,9 @@ SAME_EVERYWHERE = EXACT | RANKED | {AggregateFunction.SUM}
 _STEPS = 201
 """Points of an interval at which a function of one aggregate is computed."""
 
+_MEASURED = {kind for kind in Kind if kind.is_number or kind.is_time}
+"""Kinds of numbers that may be off."""
+
 _LARGEST = 2.0**62
 """Counts are whole numbers of 64 bits; noise beyond that is too rare to matter and stays here."""
 
@@ -189,7 +192,6 @@ class Simulation:
         several: dict[float, list[Named]] = {}
         for output in outputs_of(self.query):
             name, shown = output.name, output.expression
-            kind = infer(shown, self.query.released_columns).kind
             used = [aggregates[of] for of in mentions(shown) if of in aggregates]
             wider = self.times if self.times > 1 and is_picked(self.query, shown) else 1.0
             if used and isinstance(shown, Column):
@@ -199,7 +201,7 @@ class Simulation:
                     widths[name] = np.minimum(wider * width, most)
             elif any(one.measure in RANKED for one in used) and not self._brackets(used, plain):
                 how[name] = IN_ROWS
-            elif used and (kind.is_number or kind.is_time) and central.num_rows:
+            elif used and central.num_rows and (kind := self._kind(shown)) in _MEASURED:
                 how[name], width = simulated, plain(used[0])[0] if len(used) == 1 else None
                 if used[0].measure in RANKED:
                     how[name] = "over the interval of its quantile"
@@ -212,6 +214,9 @@ class Simulation:
         for wider, outputs in several.items():
             widths |= self._computed(tuple(outputs), central, wider)
         return widths, how | {name: off_by(widths.pop(name)) for name, of in how.items() if not of}
+
+    def _kind(self, shown: Expression) -> Kind:
+        return infer(shown, self.query.released_columns).kind
 
     def _by_slices(self, central: pa.Table) -> tuple[dict[str, Floats], dict[str, str]]:
         """The same for very many groups: some at a time, with one layout of the noise for all."""
@@ -266,8 +271,7 @@ class Simulation:
         self, used: Sequence[Aggregate], plain: Callable[[Aggregate], tuple[Floats | None, str]]
     ) -> bool:
         """Whether a number is computed from one quantile alone, a number that has an interval."""
-        columns = self.query.released_columns
-        number = infer(Column(used[0].name), columns).kind.is_number
+        number = self._kind(Column(used[0].name)).is_number
         return len(used) == 1 and number and plain(used[0])[0] is not None
 
     def _over_interval(

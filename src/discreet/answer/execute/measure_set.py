@@ -82,8 +82,7 @@ def measure_set(
         if any(isinstance(one, _APART) for one in statements.compiled.statistics):
             places = pa.array(np.arange(groups, dtype=np.int64))
             session.put("groups", pa.table({"place": places, **keys}))
-        lost = lost_rows(clipped, found=plan.finds_keys)
-        cells, brackets, chosen = measuring.cells(groups, lost)
+        cells, brackets, chosen = measuring.cells(groups, clipped)
         return NoisyMeasurements(
             contributions,
             {} if selection is None else keys,  # what is public need not be stored
@@ -248,7 +247,7 @@ class _Measuring:
                 yield from one.release([totals])
 
     def cells(
-        self, groups: int, lost: float
+        self, groups: int, clipped: Mapping[str, ClippedShare]
     ) -> tuple[dict[str, Cells], dict[str, tuple[Cells, Cells]], dict[Statistic, Guarantee]]:
         """The cells of every group, by quantile; both ends of its interval; what each gave away."""
         plan = self.statements.plan
@@ -261,6 +260,7 @@ class _Measuring:
         plans = {one.strategy.statistics[0]: one for one in self.measurements}
         spent: dict[Statistic, Guarantee] = {}
         for statistic, quantiles in wanted.items():
+            lost = lost_rows(clipped, found=plan.finds_keys)
             draws = quantile_draws(quantiles, plan.brackets, lost, plan.noise_kind)
             scales = [quantile_scale(plans[statistic], one.apart, one.levels) for one in draws]
             ranges = [(one.apart, scale) for one, scale in zip(draws, scales, strict=True)]

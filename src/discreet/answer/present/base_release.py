@@ -2,10 +2,16 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from discreet.answer.plan.price import Price
+from discreet.plain_json import Ways
 from discreet.privacy import Guarantee
+from discreet.rationals import read_exact
+
+PRICE_WRITTEN: Final[Ways] = {Price: lambda one: [str(one.epsilon), str(one.delta)]}
+PRICE_READ: Final[Ways] = {Price: lambda pair: Price(*(read_exact(str(one)) for one in pair))}
+"""How stored releases have a price."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from discreet.answer.estimate.aggregates import arrange, evaluate, outputs_of, shows_all
 from discreet.answer.estimate.answer_tables import AnswerTables
@@ -43,6 +41,7 @@ from discreet.answer.plan.price import Price
 from discreet.answer.present import release_json
 from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.answer.present.chart import draw
+from discreet.answer.present.release_files import with_intervals, write_rows
 from discreet.answer.present.release_text import render_page, render_text, statement
 from discreet.errors import InputError
 from discreet.plan.bounding import NoiseKind
@@ -51,6 +50,7 @@ from discreet.plan.query import Query
 from discreet.plan.schema import EachRow, PersonPeriod, counted
 from discreet.plan.statistics import People
 from discreet.privacy import Guarantee, compose
+from discreet.rationals import read_exact
 
 if TYPE_CHECKING:
     import altair as alt
@@ -111,7 +111,12 @@ class Release(BaseRelease):
 
     def to_csv(self, path: str | Path | None = None, *, intervals: bool = True) -> str:
         """Like `to_arrow`, as CSV text; written to `path` if given."""
-        return to_csv(self, path, intervals=intervals)
+        sink = pa.BufferOutputStream()
+        write_rows(self.to_arrow(intervals=intervals), sink, "csv")
+        text: bytes = sink.getvalue().to_pybytes()
+        if path is not None:
+            Path(path).write_bytes(text)
+        return text.decode()
 
     # --- for people -----------------------------------------------------------------------------
 
@@ -242,7 +247,7 @@ def _fields(table: pa.Table, about: Mapping[str, Any]) -> dict[str, Any]:
             fix="read it with the package that wrote it, or a later one",
         )
     count, names, costs = about["columns"], about["half_widths"], about["costs"]
-    epsilon, delta = map(Fraction, about["price"])
+    epsilon, delta = (read_exact(str(one)) for one in about["price"])
     said = (about["facts"] or {}).items()
     tuples: Any = {name: tuple(one) if isinstance(one, list) else one for name, one in said}
     widths = [table.column(count + i).combine_chunks() for i in range(len(names))]
@@ -256,61 +261,6 @@ def _fields(table: pa.Table, about: Mapping[str, Any]) -> dict[str, Any]:
         "notes": tuple(about["notes"]),
         "facts": None if about["facts"] is None else PublicFacts(**tuples),
     }
-
-
-# --- as other tools take it -----------------------------------------------------------------------
-
-
-def with_intervals(table: pa.Table, half_widths: Mapping[str, pa.Array]) -> pa.Table:
-    """Each number with its interval, in columns `_low` and `_high`."""
-    columns: dict[str, Any] = {}
-    taken = set(table.column_names)
-    for name in table.column_names:
-        columns[name] = table.column(name)
-        if name in half_widths:
-            # Numbers past 2^53 are rounded: their noise is wider than that by far.
-            middle = table.column(name).cast(pa.float64(), safe=False)
-            for end, move in (("low", pc.subtract), ("high", pc.add)):
-                columns[free(f"{name}_{end}", taken)] = move(middle, half_widths[name])
-    return pa.table(columns)
-
-
-def free(name: str, taken: set[str]) -> str:
-    """A name that no other column has."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
-
-
-def to_csv(release: "Release", path: str | Path | None, *, intervals: bool) -> str:
-    """The text of a CSV file; written to `path` where there is one."""
-    import pyarrow.csv  # noqa: PLC0415 - for those who want a file
-
-    sink = pa.BufferOutputStream()
-    pyarrow.csv.write_csv(inert(release.to_arrow(intervals=intervals)), sink)
-    text: bytes = sink.getvalue().to_pybytes()
-    if path is not None:
-        Path(path).write_bytes(text)
-    return text.decode()
-
-
-def inert(table: pa.Table) -> pa.Table:
-    """The same table with texts that no spreadsheet takes for a formula.
-
-    Texts and names that begin with = + - @, a tab or a carriage return get an apostrophe in front.
-
-    Example:
-        >>> inert(pa.table({"x": ["=1+1", "a"], "-n": [-1, 2]})).to_pydict()
-        {'x': ["'=1+1", 'a'], "'-n": [-1, 2]}
-    """
-    columns = [_inert(one) if pa.types.is_string(one.type) else one for one in table.columns]
-    return pa.table(columns, names=_inert(pa.array(table.column_names, pa.string())).to_pylist())
-
-
-def _inert(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    odd = pc.match_substring_regex(column, "^[=+\\-@\t\r]")
-    return pc.if_else(odd, pc.binary_join_element_wise("'", column, ""), column)
 
 
 # --- from measurements ----------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import yaml
 from discreet.curator.arguments import expect
 from discreet.curator.budget import Budget
 from discreet.curator.client.wire import read_number, write_number
-from discreet.curator.data import registry
+from discreet.curator.data import table_json
 from discreet.curator.data.load_report import LoadReport
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
@@ -45,14 +45,14 @@ def write_schema(seen: "Curator | AnalystView") -> dict[str, Any]:
         "datasets": datasets,
         "retired": seen.retired(),
         "tables": {
-            name: registry.table_facts(table, whose.get(name)) for name, table in tables.items()
+            name: table_json.table_facts(table, whose.get(name)) for name, table in tables.items()
         },
     }
 
 
 def read_schema(facts: Mapping[str, Any]) -> tuple[Schema, dict[str, list[str]], Neighbours]:
     """The tables, datasets and neighbours that `write_schema` wrote."""
-    tables = {name: registry.read_table(one) for name, one in facts["tables"].items()}
+    tables = {name: table_json.read_table(one) for name, one in facts["tables"].items()}
     return Schema(tables), dict(facts["datasets"]), Neighbours(facts["neighbours"])
 
 
@@ -116,12 +116,12 @@ def write_columns(columns: Mapping[str, Bounds | Keys]) -> dict[str, Any]:
 
 def _write_column(said: Bounds | Keys) -> dict[str, Any]:
     if isinstance(said, Keys):
-        return {"keys": [registry.write_key(key) for key in said.values]}
+        return {"keys": [table_json.write_key(key) for key in said.values]}
     return {"bounds": [_write_end(end) for end in (said.low, said.high)]}
 
 
 def _write_end(end: Real | dt.date) -> Any:
-    return registry.write_key(end) if isinstance(end, dt.date) else write_number(end, "a bound")
+    return table_json.write_key(end) if isinstance(end, dt.date) else write_number(end, "a bound")
 
 
 def read_columns(

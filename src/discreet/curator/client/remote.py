@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn, Unpack
 from urllib.parse import quote, urlencode
@@ -29,6 +30,7 @@ from discreet.curator.reports.dossier import Dossier
 from discreet.engines.default import save
 from discreet.engines.reading import Reading
 from discreet.errors import InputError
+from discreet.plain_json import from_fields
 from discreet.plan.schema import Limits, Schema
 from discreet.privacy import Neighbours
 from discreet.rationals import whole
@@ -90,7 +92,7 @@ class Remote(Curator):
         """The server's dossier, for owners and auditors; audits are attached where it runs."""
         if audit is not None:
             refuse("an audit to attach", "`discreet dossier --audit` where the server runs")
-        return read_reply(self._link.get("/v1/dossier"), Dossier.of_dict)
+        return read_reply(self._link.get("/v1/dossier"), partial(from_fields, Dossier))
 
     def cancel(self, charge: int, *, analyst: str | None = None) -> None:
         """Give up a question that is charged and not measured yet, for ever; the charge stays.

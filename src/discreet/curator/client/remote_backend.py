@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -19,6 +20,7 @@ from discreet.curator.orders.order_kinds import kind_named
 from discreet.curator.question_backend import OrderRequest, QuestionBackend, Quote
 from discreet.curator.workbook import AskedQuestion
 from discreet.errors import DiscreetError, InputError, ServiceError
+from discreet.plain_json import from_fields
 from discreet.plan import canonical
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema
@@ -87,7 +89,7 @@ class RemoteBackend(QuestionBackend):
         """Answer counting queries under the charge of an epoch."""
         body = {"queries": [plain_where(one) for one in wheres], "confidence": confidence}
         told = self.link.post(f"/v1/online/{charge}/ask", body, safe=True)
-        return read_reply(told, OnlineReply.from_dict)
+        return read_reply(told, partial(from_fields, OnlineReply))
 
     def online_state(self, charge: int) -> OnlineState:
         """The public state of an epoch."""

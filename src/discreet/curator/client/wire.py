@@ -7,7 +7,7 @@ same rational; a JSON number is read as the decimal it prints as. Reading trusts
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, TypeVar
@@ -23,18 +23,19 @@ from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.release import Release
 from discreet.curator.arguments import expect
 from discreet.curator.ledger.accounts import Account
-from discreet.curator.ledger.orders import Entry, Head
-from discreet.curator.ledger.verify import Problem, Report
+from discreet.curator.ledger.orders import Entry
+from discreet.curator.ledger.verify import Report
 from discreet.curator.orders.planned_orders import OrderExplanation, Terms
 from discreet.curator.workbook import AskedQuestion
 from discreet.errors import DiscreetError, InputError, ServiceError
+from discreet.plain_json import from_fields, to_fields
 from discreet.plan import canonical
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.public_facts import PublicFacts
 from discreet.plan.schema import Limits, Schema
 from discreet.privacy import Neighbours, Pure
 from discreet.privacy.budgets.charges import Charge
-from discreet.rationals import Real, rational, read_exact, read_text
+from discreet.rationals import Real, rational, read_text
 
 T = TypeVar("T")
 
@@ -67,6 +68,11 @@ def write_number(value: Real | None, name: str) -> str | None:
     return None if value is None else str(rational(value, name))
 
 
+def read_own(kind: type[T], facts: Mapping[str, Any]) -> T:
+    """A dataclass by the fields that it has; a reply may say more."""
+    return from_fields(kind, {one.name: facts[one.name] for one in fields(kind)})  # type: ignore[arg-type]
+
+
 def _perhaps(value: object, read: Callable[[Any], T]) -> T | None:
     return None if value is None else read(value)
 
@@ -76,17 +82,12 @@ def _perhaps(value: object, read: Callable[[Any], T]) -> T | None:
 
 def write_asked(asked: Sequence[AskedQuestion]) -> list[dict[str, Any]]:
     """The questions of a workbook as JSON."""
-    prices = [{name: str(amount) for name, amount in one.price.items()} for one in asked]
-    return [{**asdict(one), "price": price} for one, price in zip(asked, prices, strict=True)]
+    return [to_fields(one) for one in asked]
 
 
 def read_asked(facts: Mapping[str, Any]) -> list[AskedQuestion]:
     """The questions that `write_asked` wrote."""
-    found = [AskedQuestion(**one) for one in facts["asked"]]
-    return [
-        replace(one, price={name: read_exact(str(amount)) for name, amount in one.price.items()})
-        for one in found
-    ]
+    return [from_fields(AskedQuestion, one) for one in facts["asked"]]
 
 
 def write_terms(terms: Terms) -> dict[str, Any]:
@@ -142,16 +143,12 @@ def _exact(value: object) -> str:
 
 def write_order_explanation(told: OrderExplanation) -> dict[str, Any]:
     """The explanation of an order of any kind."""
-    price = {"epsilon": str(told.price.epsilon), "delta": str(told.price.delta)}
-    about = {"price": price, "neighbours": told.neighbours.value}
-    return {**about, "text": told.text, "facts": dict(told.facts)}
+    return to_fields(told)
 
 
 def read_order_explanation(facts: Mapping[str, Any]) -> OrderExplanation:
     """The explanation that `write_order_explanation` wrote."""
-    price = Price(*(read_number(facts["price"][name], name) for name in ("epsilon", "delta")))
-    about = Neighbours(facts["neighbours"])
-    return OrderExplanation(price, about, str(facts["text"]), dict(facts["facts"]))
+    return read_own(OrderExplanation, facts)
 
 
 def _write_accuracy(accuracy: Accuracy) -> dict[str, Any]:
@@ -276,23 +273,22 @@ def read_bill(facts: Sequence[Mapping[str, Any]]) -> dict[Account, Charge]:
 
 def write_entry(entry: Entry) -> dict[str, Any]:
     """An entry of the ledger."""
-    return {one.name: getattr(entry, one.name) for one in fields(Entry)}
+    return to_fields(entry)
 
 
 def read_entry(facts: Mapping[str, Any]) -> Entry:
     """The entry that `write_entry` wrote, ignoring other fields."""
-    return Entry(*(facts[one.name] for one in fields(Entry)))
+    return read_own(Entry, facts)
 
 
 def write_report(report: Report) -> dict[str, Any]:
     """The result of `verify` as JSON."""
-    return {"ok": report.ok, **asdict(report)}
+    return {"ok": report.ok, **to_fields(report)}
 
 
 def read_report(facts: Mapping[str, Any]) -> Report:
     """The report that `write_report` wrote."""
-    problem = _perhaps(facts["problem"], lambda one: Problem(**one))
-    return Report(facts["entries"], Head(**facts["head"]), facts["pending"], problem)
+    return read_own(Report, facts)
 
 
 _NODES: Final[dict[str, type]] = {

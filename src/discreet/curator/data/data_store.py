@@ -4,8 +4,8 @@ import hashlib
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -25,6 +25,22 @@ if TYPE_CHECKING:
     from discreet.engines.remote_engine import RemoteEngine
 
 _MEMORY = "memory"
+
+
+@contextmanager
+def _on_disk() -> Iterator[None]:
+    """Say in words that a disk is full, or cannot be written to."""
+    try:
+        yield
+    except OSError as wrong:
+        why = wrong.strerror or type(wrong).__name__
+    else:
+        return
+    raise InputError(
+        "rows cannot be copied in",
+        why=f"the system says: {why}",
+        fix="see that the curator's folder is writable, with room on its disk, and add them again",
+    )
 
 
 class DataStore(TableStore):
@@ -160,6 +176,7 @@ class DataStore(TableStore):
             raise unknown("private table", name, private)
         return found.table
 
+    @_on_disk()
     def _place_part(self, one: Registration, incoming: intake.Incoming) -> tuple[Part, Any]:
         """Store the rows of a part; returns where an engine reads them."""
         salt, path = secrets.token_hex(16), incoming.reference
@@ -169,11 +186,7 @@ class DataStore(TableStore):
         if path is None or str(path) in {part.source for part in one.files}:
             name = Path(file_name(one.table.name)).stem
             copy = (self._folder.data / f"{name}-{salt}.parquet").resolve()
-            if path is None:
-                _copy_in(incoming.rows, copy, one.table.name)
-            else:  # byte by byte: it is known by its digest
-                shutil.copyfile(path, copy)
-                sync_file(copy)
+            _copy_in(incoming.rows if path is None else path, copy, one.table.name)
             path = copy
         before = registry.stamp(path)
         return Part(str(path), registry.fingerprint(path), salt=salt, stamp=before), str(path)
@@ -201,6 +214,7 @@ class DataStore(TableStore):
             self._stamp = self._folder.stamp()
         self._replace(tables)
 
+    @_on_disk()
     def _place(
         self,
         table: Table | PublicTable,
@@ -234,12 +248,16 @@ class DataStore(TableStore):
 
 
 def _copy_in(rows: Any, path: Path, table: str) -> None:
-    """Write rows durably; an error quotes none of them."""
-    with suppress(EngineError):
-        save(rows, path)
+    """Write rows durably, or copy a file byte by byte; an error quotes nothing of them."""
+    with suppress(EngineError, OSError):
+        if isinstance(rows, Path):  # it is known by its digest
+            shutil.copyfile(rows, path)
+        else:
+            save(rows, path)
         sync_file(path)
         return
-    path.unlink(missing_ok=True)
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
     raise InputError(  # here, where it carries no error along that may quote a value
         f"{table} cannot be copied in",
         why="a column holds values of several types, or there is no room on the disk",

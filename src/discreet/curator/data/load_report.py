@@ -14,9 +14,9 @@ from discreet.answer.present.number_text import printable
 from discreet.curator.arguments import unknown
 from discreet.curator.data.owner_questions import OwnerQuestion, keep_as, option_words
 from discreet.curator.data.proposals import propose_known
-from discreet.curator.data.registry import write_key
 from discreet.curator.data.sniffing import guess_columns
 from discreet.curator.data.sources import LOOKED_AT, Source, refusing
+from discreet.curator.data.table_json import write_key
 from discreet.engines.default import ColumnCounts, StoredColumn, frequent, measure, stored_kind
 from discreet.engines.reading import Reading
 from discreet.errors import InputError

@@ -5,7 +5,6 @@ refused: rows that come later are further parts of a table, and no part ever cha
 """
 
 import dataclasses
-import datetime as dt
 import functools
 import hashlib
 import json
@@ -14,15 +13,16 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Final
 
 from discreet.curator.confusables import confusable
+from discreet.curator.data.table_json import read_table, table_facts
 from discreet.curator.ledger.witness import give_name, sync, sync_folder
 from discreet.curator.progress import open_watched
 from discreet.errors import InputError, LedgerError
+from discreet.plain_json import from_fields, to_plain
 from discreet.plan import canonical
-from discreet.plan.kinds import Kind, Range, Type
-from discreet.plan.schema import KeyPath, Limits, PublicTable, Schema, Table, Unit
+from discreet.plan.schema import KeyPath, PublicTable, Schema, Table
 
 _FORMAT = 1
 
@@ -170,8 +170,8 @@ class Registry:
         if alike is not None:
             raise InputError(
                 f"{name} reads like {alike}, which is there already",
-                why="names that differ in case, width, look-alike letters or what cannot be seen "
-                "are one name to people, and some of them to engines",
+                why="people cannot tell names apart that differ in case, width, look-alike or "
+                "invisible letters alone, and engines not all of them",
                 fix="give the new table another name",
             )
 
@@ -384,83 +384,19 @@ def write_durably(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
+_EITHER: Final = Table | PublicTable
+_LATER: Final = ("parts", "pending", "source_table", "reading")
+"""What older versions did not say; where it is empty it is left out."""
+
+
 def _facts(one: Registration) -> dict[str, Any]:
-    kept: dict[str, Any] = {"source": one.source, "fingerprint": one.fingerprint}
-    kept |= {"stamp": one.stamp, "entry": one.entry, "max_table_rows": one.max_table_rows}
-    later = {
-        "parts": [dataclasses.asdict(part) for part in one.parts],
-        "pending": one.pending and dataclasses.asdict(one.pending),
-        "source_table": one.source_table,
-        "reading": dict(one.reading),
-    }
-    said = {name: fact for name, fact in later.items() if fact}
-    return {**kept, **said, **table_facts(one.table, one.dataset)}
-
-
-def table_facts(table: Table | PublicTable, dataset: str | None) -> dict[str, Any]:
-    """The declaration of a table as plain JSON, without the location of its rows."""
-    columns = [
-        {
-            "name": name,
-            "kind": of.kind.value,
-            "nullable": of.nullable,
-            "range": None if of.range is None else [of.range.low, of.range.high],
-            "keys": None if of.keys is None else [write_key(key) for key in of.keys],
-        }
-        for name, of in table.columns.items()
-    ]
-    facts: dict[str, Any] = {"dataset": dataset, "columns": columns, "name": table.name}
-    if isinstance(table, PublicTable):
-        return {**facts, "key": list(table.key)}
-    unit = {"kind": canonical.tag(type(table.unit)), **dataclasses.asdict(table.unit)}
-    return {**facts, "unit": unit, "limits": dataclasses.asdict(table.limits)}
+    names = (field.name for field in dataclasses.fields(one) if field.name != "table")
+    told = {name: to_plain(getattr(one, name)) for name in names}
+    own = {name: fact for name, fact in told.items() if fact or name not in _LATER}
+    return {**own, **table_facts(one.table, one.dataset)}
 
 
 def _registration(facts: Mapping[str, Any]) -> Registration:
-    kept, newer = ("source", "fingerprint", "dataset", "stamp"), ("entry", "max_table_rows")
-    later = [name for name in (*newer, "source_table", "reading") if name in facts]
-    return Registration(
-        read_table(facts),
-        **{name: facts[name] for name in (*kept, *later)},
-        parts=tuple(Part(**part) for part in facts.get("parts", ())),
-        pending=Part(**facts["pending"]) if facts.get("pending") else None,
-    )
-
-
-def read_table(facts: Mapping[str, Any]) -> Table | PublicTable:
-    """The table that `table_facts` wrote."""
-    columns = {column["name"]: _type(column) for column in facts["columns"]}
-    if "key" in facts:
-        return PublicTable(facts["name"], columns, tuple(facts["key"]))
-    unit = dict(facts["unit"])
-    kinds = {canonical.tag(kind): kind for kind in get_args(Unit)}
-    made = kinds[unit.pop("kind")](**unit)
-    return Table(facts["name"], columns, made, Limits(**facts["limits"]))
-
-
-def _type(column: Mapping[str, Any]) -> Type:
-    low_high = column["range"]
-    keys = column["keys"]
-    return Type(
-        Kind(column["kind"]),
-        column["nullable"],
-        None if low_high is None else Range(*low_high),
-        None if keys is None else tuple(read_key(key) for key in keys),
-    )
-
-
-def write_key(key: Any) -> Any:
-    """A key as JSON has it: dates and times are marked."""
-    if isinstance(key, str | bool | int | float) or key is None:
-        return key
-    return {type(key).__name__: key.isoformat()}
-
-
-def read_key(key: Any) -> Any:
-    """The key that `write_key` wrote."""
-    match key:
-        case {"date": text}:
-            return dt.date.fromisoformat(text)
-        case {"datetime": text}:
-            return dt.datetime.fromisoformat(text)
-    return key
+    names = [one.name for one in dataclasses.fields(Registration) if one.name in facts]
+    stored = {name: facts[name] for name in names}
+    return from_fields(Registration, {**stored, "table": facts}, {_EITHER: read_table})

@@ -99,8 +99,8 @@ def unshared() -> InputError:
     """
     return InputError(
         "a link of datasets whose people cannot share accounts",
-        why="all have to have the same unit and Budget.per_person and be in no other link, of at"
-        " most one anything may have been asked, and the link has no budget of its own",
+        why="all need the same unit and Budget.per_person, and may be in no other link; at most "
+        "one may have been asked about; and the link has no budget of its own",
         fix="link datasets right after they are added",
     )
 
@@ -135,8 +135,8 @@ def check_unlike(transaction: Transaction, holders: Sequence[Holder]) -> None:
         if holder.key not in known and others != {holder.key}:
             raise InputError(
                 f"{holder} reads like another one that is known",
-                why="names that differ in case, width, look-alike letters or what cannot be seen "
-                "are one name to people, and a cap would hold one of the two",
+                why="people cannot tell names apart that differ in case, width, look-alike or "
+                "invisible letters alone, and a cap would hold one of the two",
                 fix="use the name that is known, or quite another",
             )
 
@@ -185,8 +185,7 @@ def _uncapped(transaction: Transaction, holder: Holder, members: Sequence[Holder
         return Account(holder, model.measure, model.neighbours, None)
     raise InputError(
         f"{holder} without a cap",
-        why="datasets and analysts have accounts to be held to; only groups, and links of at "
-        "least one dataset, may merely count",
+        why="only groups, and links of at least one dataset, may count without one",
         fix="pass a cap",
     )
 
@@ -324,7 +323,7 @@ def _taken(holder: Holder) -> InputError:
 
 def _otherwise(account: Account, holder: Holder) -> InputError:
     return InputError(
-        f"{holder} would count otherwise than {account.holder}",
+        f"{holder} would not count as {account.holder} does",
         why=f"{account.holder} counts {account.measure.name} under {account.neighbours.value}, "
         "and what is spent cannot be converted",
         fix="state the budget in the same measure, for the same neighbours",

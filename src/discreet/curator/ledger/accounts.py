@@ -108,7 +108,7 @@ def workbook(analyst_name: str, name: str, measure: Measure, *, within: str) -> 
 def workbook_name(name: str) -> str:
     """Read the name of a workbook: one with a / could be that of another analyst."""
     if "/" in named(name, "the name of a workbook"):
-        raise InputError("a workbook's name with a /", why="it parts names", fix="leave it out")
+        raise InputError("a workbook's name with a /", why="it separates names", fix="leave it out")
     return name
 
 

@@ -74,12 +74,12 @@ def standing(
 
 
 def retired(page: Transaction, dataset: str) -> bool:
-    """Whether a dataset is asked nothing new, for ever."""
+    """Whether a dataset is retired: it takes no new questions, for ever."""
     return bool(page.read(*retirement_of(dataset)))
 
 
 def retirement_of(dataset: str) -> Statement:
-    """The keys that `charge` reads about the end of a dataset."""
+    """What `charge` reads to learn whether a dataset is retired."""
     return "SELECT 1 FROM subjects WHERE kind = 'retired' AND subject = ?", (dataset,)
 
 
@@ -87,7 +87,7 @@ def ended(dataset: str) -> QueryRefused:
     """The refusal of anything new about a dataset that is retired."""
     return QueryRefused(
         f"{dataset} is retired",
-        why="its owner has ended it: what was answered stays, and nothing new is",
+        why="its owner ended it: answers stay, and new questions are refused",
         fix="read what was answered, or ask about another dataset",
         code="retired",
     )
@@ -206,7 +206,7 @@ def _charged(transaction: Transaction, receipt: Receipt) -> StoredCharge:
 
 
 def charge_of(receipt: Receipt) -> Statement:
-    """The keys that `keep`, `fail` and `complete` read."""
+    """What `keep`, `fail` and `complete` read of a charge."""
     return f"{FOUND} c.sequence = ?", (receipt.sequence,)
 
 
@@ -222,7 +222,7 @@ def final_failure() -> EngineError:
     """The error for a charge that failed, the same for all data."""
     return EngineError(
         "the answer to this question could not be computed",
-        why="it was cancelled, or the engine ran out of time, memory or disk, or came upon "
+        why="it was cancelled, or the engine ran out of time, memory or disk, or met "
         "something unforeseen; the charge stays, and asking the same again gives this error again",
         fix="ask it at another price, which is charged anew, ask a cheaper question, or tell "
         "whoever runs the curator",
@@ -288,7 +288,7 @@ def _look_up(cache: AccountCache, order: Order) -> StoredCharge | None:
     if attempt is not None and attempt.question != order.question:
         raise InputError(
             "a request id was used again for another question",
-            why="it stands for the question, version and price it was first used with",
+            why="it belongs to the question, version and price of its first use",
             fix="use a new id for a new question",
         )
     known = (cache.charges.get(one) for one in (order.question, *order.also))
@@ -372,7 +372,7 @@ _FAILURES: Final = f"SELECT count(*) FROM charges WHERE {_COUNTED}"  # noqa: S60
 
 
 def failures_of(analyst: str, dataset: str) -> Statement:
-    """The keys that `charge` reads about failed questions and later steps of an analyst."""
+    """What `charge` reads to count failed questions and later steps of an analyst."""
     return _FAILURES, (analyst, dataset)
 
 
@@ -398,7 +398,7 @@ def failed(page: Transaction, sequences: Sequence[int]) -> tuple[int, ...]:
 
 
 def may_measure(page: Transaction, sequence: int, order: Order) -> bool:
-    """Whether a charge is neither failed nor cancelled by now; as `check_failures` if not."""
+    """Whether a charge has neither failed nor been cancelled; raises as `check_failures` does."""
     if failed(page, (sequence,)):
         return False
     check_failures(page, order.analyst, order.dataset)
@@ -456,7 +456,7 @@ def is_gone(worker: str) -> bool:
 
 @cache
 def _machine() -> str:
-    """The machine, and the room on it in which numbers of processes mean something."""
+    """The machine and the namespace of its process numbers."""
     room = ""
     with suppress(OSError):
         room = Path("/proc/self/ns/pid").readlink().name.strip("pid:[]")

@@ -74,8 +74,8 @@ def step_failure() -> EngineError:
     """The error for a charge whose next step failed, the same for all data."""
     return EngineError(
         "the next step of this order could not be computed",
-        why="the engine ran out of time, memory or disk, or came upon something unforeseen; what "
-        "was told stays, and nothing new is measured for it",
+        why="the engine ran out of time, memory or disk, or met an unexpected error; earlier "
+        "answers stay, and nothing new is measured",
         fix="ask an owner to look into it and run `discreet ledger readmit` for whoever asked for "
         "the step, or place another order, which is charged anew",
     )
@@ -100,7 +100,7 @@ def _going_on(transaction: Transaction, turn: Turn, charge: int) -> int:
 def _not_ours(charge: int) -> LedgerError:
     return LedgerError(
         f"another worker continues charge {charge}",
-        why="only one worker may, so that every answer is stored first",
+        why="only one worker may, so that each answer is stored before it is told",
         fix="ask again: it continues from what is stored",
     )
 
@@ -132,8 +132,8 @@ def _claim(transaction: Transaction, charge: int) -> tuple[str, int, bool]:
     rows = transaction.read(sql, (charge,))
     if not rows:
         raise LedgerError(
-            f"there is no charge {charge} to go on with",
+            f"there is no charge {charge} to continue",
             why="steps follow the release that a charge paid for",
-            fix="pass the number of a charge whose release is there",
+            fix="pass the number of a charge that has a release",
         )
     return str(rows[0][0]), int(rows[0][1]), rows[0][2] == 1

@@ -58,12 +58,6 @@ class OnlineReply:
         """Plain JSON."""
         return asdict(self)
 
-    @staticmethod
-    def from_dict(told: Mapping[str, Any]) -> "OnlineReply":
-        """Read what `to_dict` wrote."""
-        answers = tuple(OnlineAnswer(**one) for one in told["answers"])
-        return OnlineReply(**{**told, "answers": answers})
-
 
 @dataclass(slots=True)
 class LedgerJournal:
@@ -309,8 +303,8 @@ def _read(
     if cells > MOST_CELLS_AT_ONCE:
         raise InputError(
             f"queries over {cells:,} cells",
-            why=f"marginals of {MOST_CELLS_AT_ONCE:,} cells are looked at in one go",
-            fix="ask about fewer columns, or in several goes",
+            why=f"marginals of {MOST_CELLS_AT_ONCE:,} cells are looked at in one request",
+            fix="ask about fewer columns, or in several requests",
         )
     return found
 

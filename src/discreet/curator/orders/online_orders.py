@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
@@ -14,6 +14,7 @@ from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import OnlineArguments, read_fields, readable, several, spec_fields
 from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.orders import Order
+from discreet.curator.orders.drafted_orders import FieldsOrder, read_table
 from discreet.curator.orders.histogram_orders import (
     HistogramQuery,
     gaussian_price,
@@ -22,11 +23,9 @@ from discreet.curator.orders.histogram_orders import (
 )
 from discreet.curator.orders.planned_orders import (
     OrderExplanation,
-    PlannedOrder,
     QuoteContext,
     UnpricedOrder,
     read_price,
-    read_table,
 )
 from discreet.curator.orders.query_orders import read_asked
 from discreet.engines.engine import Engine
@@ -115,7 +114,7 @@ class OnlineRelease(BaseRelease):
 
 
 @dataclass(frozen=True)
-class OnlineOrder(PlannedOrder):
+class OnlineOrder(FieldsOrder):
     """An epoch with its price: what it measures first, and the most that its steps may ever cost.
 
     Guarantee:
@@ -162,14 +161,6 @@ class OnlineOrder(PlannedOrder):
 
         return UnpricedOrder(frozenset({table.name}), lambda bound: bound(rows.query), plan)
 
-    @classmethod
-    def read(cls, order: Order, schema: Schema) -> Self:
-        """The plan that was stored."""
-        stored = json.loads(order.plan)
-        table = read_table(stored["table"], schema)
-        plan = OnlinePlan.from_dict(stored["plan"])
-        return cls(table, stored["max_rows"], stored["epoch"], plan)
-
     @staticmethod
     def price_of(order: Order) -> Price:
         """The price of the whole epoch."""
@@ -201,12 +192,6 @@ class OnlineOrder(PlannedOrder):
     def neighbours(self) -> Neighbours:  # type: ignore[override]
         """Neighbour relation of the guarantees."""
         return self.plan.neighbours
-
-    @property
-    def text(self) -> str:
-        """The order as the ledger stores it."""
-        said = {"table": self.table.name, "max_rows": self.max_rows, "epoch": self.epoch}
-        return json.dumps({**said, "plan": self.plan.to_dict()}, sort_keys=True)
 
     def decisions(self) -> Mapping[str, Any]:
         """How hard queries are found."""

@@ -10,16 +10,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 from discreet.answer.execute.individual import Admission
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease
 from discreet.answer.present.number_text import percent
-from discreet.curator.arguments import expect, unknown
+from discreet.curator.arguments import expect
 from discreet.curator.ledger.accounts import Account, budget_share, workbook_name
 from discreet.curator.ledger.orders import Order
 from discreet.engines.default import DefaultEngine
@@ -35,7 +35,7 @@ from discreet.plan.work import Work
 from discreet.privacy import Guarantee, Neighbours
 from discreet.privacy.budgets.charges import EPSILON, Charge, Measure, price_sum
 from discreet.privacy.composition.composed import compose
-from discreet.rationals import Real, whole
+from discreet.rationals import Real, read_exact, whole
 from discreet.sql.writer.dialect import Dialect
 
 Asked = tuple[Fraction, Fraction | None]
@@ -200,31 +200,6 @@ class UnpricedOrder(Generic[P_co]):
     """Whether its cost is known for each person, who may then have a budget of their own."""
 
 
-class DraftedOrder(PlannedOrder):
-    """An order that is parsed completely before it is priced; until then its price is used."""
-
-    @abstractmethod
-    def priced(self, asked: Asked, at: QuoteContext) -> Self:
-        """The order at a price; InputError or QueryRefused where it cannot be measured so."""
-
-    def draft(
-        self,
-        price: Asked = (Fraction(1), None),
-        asked: str | None = None,
-        as_of: int | None = None,
-    ) -> UnpricedOrder[Self]:
-        """The order with the price that is asked for; fits and training runs state theirs."""
-        return UnpricedOrder(self.tables, self.work, partial(self.priced, price), asked, as_of)
-
-
-def read_table(name: Any, schema: Schema) -> Table:
-    """The private table of a name."""
-    private = {one: of for one, of in schema.tables.items() if isinstance(of, Table)}
-    if isinstance(name, str) and name in private:
-        return private[name]
-    raise unknown("private table", str(name)[:50], private)
-
-
 def price_facts(price: Price, neighbours: Neighbours) -> dict[str, str]:
     """The price and the neighbour relation, as the text of an order has them."""
     paid = {"epsilon": str(price.epsilon), "delta": str(price.delta)}
@@ -233,7 +208,7 @@ def price_facts(price: Price, neighbours: Neighbours) -> dict[str, str]:
 
 def read_price(stored: Mapping[str, Any]) -> Price:
     """The price that `price_facts` wrote."""
-    return Price(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
+    return Price(*(read_exact(str(stored[name])) for name in ("epsilon", "delta")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,22 +27,21 @@ from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
 from discreet.curator.arguments import PriceArguments, read_fields, readable, spec_fields
 from discreet.curator.ledger.orders import Order
+from discreet.curator.orders.drafted_orders import DraftedOrder, read_table
 from discreet.curator.orders.histogram_orders import columns_of
 from discreet.curator.orders.planned_orders import (
     Asked,
-    DraftedOrder,
     OrderExplanation,
     QuoteContext,
     UnpricedOrder,
-    price_facts,
-    read_table,
 )
 from discreet.curator.orders.profile_release import ProfileRelease
 from discreet.curator.orders.query_orders import noise_kinds_for, price_at, read_asked
 from discreet.engines.engine import Engine, Session
 from discreet.engines.timing import Deadline
 from discreet.errors import InputError
-from discreet.mechanisms.gaussian import largest_mu
+from discreet.mechanisms.gaussian_calibration import largest_mu
+from discreet.plain_json import from_plain, to_plain
 from discreet.plan.bounding import FULL, NoiseKind
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.query import Query
@@ -152,6 +151,7 @@ class ProfileOrder(DraftedOrder):
     mu_squared: Fraction
     pure: bool = False
     kind = "profile"
+    decided = ("mu_squared", "pure")
     release_type = ProfileRelease
 
     @classmethod
@@ -229,12 +229,8 @@ class ProfileOrder(DraftedOrder):
     @property
     def text(self) -> str:
         """The order as the ledger stores it."""
-        asked = {
-            "table": self.table.name,
-            "columns": {name: of.kind.value for name, of in profiled(self.table).items()},
-            **price_facts(self.price, self.neighbours),
-        }
-        return json.dumps(asked, sort_keys=True)
+        columns = {name: of.kind.value for name, of in profiled(self.table).items()}
+        return json.dumps({**self.said, "columns": columns}, sort_keys=True)
 
     def decisions(self) -> Mapping[str, Any]:
         """How it will be measured."""
@@ -286,7 +282,7 @@ class ProfileOrder(DraftedOrder):
         """Noisy counts of every column."""
         with engine.snapshot(until) as session:
             made = self._measure(session, engine.dialect)
-        return json.dumps(made.to_dict(), sort_keys=True).encode()
+        return json.dumps(to_plain(made), sort_keys=True).encode()
 
     def _measure(self, session: Session, dialect: Dialect) -> NoisyProfile:
         compiled, people = CompiledProfile(self.table, dialect, os.urandom(16).hex()), []
@@ -323,7 +319,7 @@ class ProfileOrder(DraftedOrder):
 
     def present(self, measured: bytes) -> ProfileRelease:
         """The release: a function of what is stored."""
-        made = NoisyProfile.from_dict(json.loads(measured))
+        made = from_plain(NoisyProfile, json.loads(measured))
         noise = self.noise(made.limit)
         columns = tuple(
             describe(name, of, made.columns[name], noise)

@@ -4,8 +4,7 @@ import datetime as dt
 import json
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from fractions import Fraction
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from typing import Any, ClassVar, Final
 
@@ -15,18 +14,20 @@ from discreet import html_view
 from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import PRICE_READ, PRICE_WRITTEN, BaseRelease, Cost
 from discreet.answer.present.number_text import cost, number, pad, percent, plain
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.orders.histogram_orders import bound_words
 from discreet.curator.remeasure import charges_of
 from discreet.errors import InputError, QueryRefused
+from discreet.plain_json import from_fields, to_plain
 from discreet.plan.expressions import Column
 from discreet.plan.public_facts import clamp, reads
 from discreet.plan.query import Query
 from discreet.plan.relations import Named, Project, Relation, Scan, inputs_of
 from discreet.plan.schema import Bounds, Keys, Schema, Table
 from discreet.privacy import GDP, Approximate, Guarantee, Neighbours, Pure, compose
+from discreet.rationals import read_exact
 from discreet.workload.column_profiles import ColumnProfile
 from discreet.workload.profile import NoisyCount
 
@@ -173,10 +174,10 @@ class ProfileRelease(BaseRelease):
         }
         return {
             "table": self.table,
-            "rows": asdict(self.rows),
-            "people": None if self.people is None else asdict(self.people),
+            "rows": to_plain(self.rows),
+            "people": to_plain(self.people),
             "limit": self.limit,
-            "columns": [one.to_dict() for one in self.columns],
+            "columns": to_plain(self.columns),
             "proposals": proposals,
         }
 
@@ -190,7 +191,7 @@ class ProfileRelease(BaseRelease):
         spent = {"mu": str(noise.mu)} if isinstance(noise, GDP) else {}
         about = {
             "profile": 1,
-            "price": [str(self.price.epsilon), str(self.price.delta)],
+            "price": to_plain(self.price, PRICE_WRITTEN),
             **spent,
             "key_delta": str(keys[0].delta0) if keys else "0",  # type: ignore[union-attr]
             "neighbours": noise.neighbours.value,
@@ -203,22 +204,15 @@ class ProfileRelease(BaseRelease):
         """The release that `to_bytes` wrote."""
         with reading_stored("a profile"):
             told = json.loads(stored)
-            about, slip = Neighbours(told["neighbours"]), Fraction(told["key_delta"])
-            price = Price(*map(Fraction, told["price"]))
-            noise: Charged = Pure(price.epsilon, neighbours=about)
+            about, slip = Neighbours(told["neighbours"]), read_exact(str(told["key_delta"]))
+            noise: Charged = Pure(read_exact(str(told["price"][0])), neighbours=about)
             if "mu" in told:
-                noise = GDP(Fraction(told["mu"]), neighbours=about)
+                noise = GDP(read_exact(str(told["mu"])), neighbours=about)
             keys = (Approximate(0, slip, neighbours=about),) if slip else ()
-            people = told["people"]
-            return ProfileRelease(
-                told["table"],
-                price,
-                (noise, *keys),
-                NoisyCount(**told["rows"]),
-                None if people is None else NoisyCount(**people),
-                told["limit"],
-                tuple(ColumnProfile.from_dict(one) for one in told["columns"]),
-            )
+            names = ("table", "price", "rows", "people", "limit", "columns")
+            facts = {name: told[name] for name in names} | {"guarantees": (noise, *keys)}
+            ways = {**PRICE_READ, ColumnProfile: ColumnProfile.read}
+            return from_fields(ProfileRelease, facts, ways)
 
 
 def _line(one: ColumnProfile) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from discreet.curator.client.plan_json import read_plan
 from discreet.curator.client.wire import read_number, read_terms
 from discreet.curator.ledger.accounts import Account
 from discreet.curator.ledger.orders import Order
+from discreet.curator.orders.drafted_orders import read_table
 from discreet.curator.orders.planned_orders import (
     Asked,
     OrderExplanation,
@@ -29,7 +30,6 @@ from discreet.curator.orders.planned_orders import (
     Terms,
     UnpricedOrder,
     names_of,
-    read_table,
 )
 from discreet.engines.engine import Engine
 from discreet.engines.timing import Deadline
@@ -238,9 +238,9 @@ def within_reason(price: Price) -> Price:
     if LEAST <= price.epsilon <= MOST:
         return price
     raise InputError(
-        "epsilon is out of reach",
-        why=f"questions are asked for {float(LEAST):g} to {float(MOST):g}",
-        fix="pass an epsilon that protects somebody and lets something be learnt",
+        "epsilon is out of range",
+        why=f"the epsilon of a question is from {float(LEAST):g} to {float(MOST):g}",
+        fix="pass an epsilon such as 0.1",
     )
 
 
@@ -265,9 +265,9 @@ def delta_for(asked: Real | None, touched: Sequence[Account]) -> Fraction:
         delta = Price(1, asked).delta
         if delta and delta < LEAST_DELTA:
             raise InputError(
-                "delta is out of reach",
+                "delta is out of range",
                 why=f"it is 0 or at least {float(LEAST_DELTA):g}",
-                fix="pass delta=0, or a chance that is merely very small",
+                fix="pass delta=0, or a delta such as 1e-9",
             )
         return delta
     owned = [one for one in touched if one.holder.kind == "dataset"]
@@ -310,7 +310,7 @@ def weigh_columns(query: Query, weights: Mapping[str, Real]) -> Query:
     for one in weighed.aggregates:  # whoever wrote its weight
         if not _LIGHTEST <= one.weight <= _HEAVIEST:
             raise InputError(
-                f"the weight of {one.name} is out of reach",
+                f"the weight of {one.name} is out of range",
                 why=f"weights are from {float(_LIGHTEST):g} to {float(_HEAVIEST):g}",
                 fix="pass a weight such as 4",
             )

@@ -17,7 +17,7 @@ from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.measurement_plan import overspent
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import PRICE_READ, PRICE_WRITTEN, BaseRelease, Cost
 from discreet.answer.present.chart import altair
 from discreet.answer.present.number_text import cost
 from discreet.answer.present.release_json import plain
@@ -29,7 +29,7 @@ from discreet.curator.arguments import (
     several,
     spec_fields,
 )
-from discreet.curator.ledger.orders import Order
+from discreet.curator.orders.drafted_orders import DraftedOrder, read_table
 from discreet.curator.orders.histogram_orders import (
     HistogramQuery,
     columns_of,
@@ -39,18 +39,16 @@ from discreet.curator.orders.histogram_orders import (
 )
 from discreet.curator.orders.planned_orders import (
     Asked,
-    DraftedOrder,
     OrderExplanation,
     QuoteContext,
     UnpricedOrder,
-    price_facts,
-    read_table,
 )
 from discreet.curator.orders.query_orders import read_asked
 from discreet.engines.engine import Engine, Session
 from discreet.engines.timing import Deadline
 from discreet.errors import InputError
-from discreet.mechanisms.gaussian import largest_mu
+from discreet.mechanisms.gaussian_calibration import largest_mu
+from discreet.plain_json import from_fields, to_fields
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema, Table
 from discreet.plan.work import Work
@@ -198,12 +196,7 @@ class SynthesisRelease(BaseRelease):
 
     def to_bytes(self) -> bytes:
         """The stored form."""
-        about = {
-            "synthesis": 1,
-            "price": [str(self.price.epsilon), str(self.price.delta)],
-            "unit": self.unit,
-            "notes": list(self.notes),
-        }
+        about = to_fields(self, {**PRICE_WRITTEN, Synthesis: lambda _: 1})
         return json.dumps(about, sort_keys=True).encode() + b"\n" + self.synthesis.to_bytes()
 
     @staticmethod
@@ -211,10 +204,8 @@ class SynthesisRelease(BaseRelease):
         """The release that `to_bytes` wrote."""
         head, _, rest = stored.partition(b"\n")
         with reading_stored("a synthesis"):
-            about = json.loads(head)
-            price = Price(*(Fraction(part) for part in about["price"]))
-            unit, notes = str(about["unit"]), tuple(about["notes"])
-        return SynthesisRelease(Synthesis.from_bytes(rest), price, unit, notes)
+            made = {Synthesis: lambda _: Synthesis.from_bytes(rest)}
+            return from_fields(SynthesisRelease, json.loads(head), {**PRICE_READ, **made})
 
 
 @dataclass(frozen=True)
@@ -241,6 +232,7 @@ class SynthesisOrder(DraftedOrder):
     neighbours: Neighbours
     mu_squared: Fraction
     kind = "synthesis"
+    decided = ("mu_squared",)
     release_type = SynthesisRelease
 
     @classmethod
@@ -266,24 +258,6 @@ class SynthesisOrder(DraftedOrder):
                 *(Price(1), Neighbours.ADD_REMOVE, Fraction(1)),
             )
             return order.draft(read_asked(said))
-
-    @classmethod
-    def read(cls, order: Order, schema: Schema) -> Self:
-        """The plan that was stored."""
-        stored, decided = json.loads(order.plan), order.decisions or {}
-        return cls(
-            read_table(stored["table"], schema),
-            Domain.from_dict(stored["domain"]),
-            tuple(Attribute.from_dict(one) for one in stored["grids"]),
-            stored["max_rows"],
-            tuple(stored["impossible"]),
-            tuple(tuple(one) for one in stored["workload"]),
-            stored["max_cells"],
-            stored["max_memory"],
-            cls.price_of(order),
-            Neighbours(stored["neighbours"]),
-            Fraction(decided["mu_squared"]),
-        )
 
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
         """The order for the largest mu^2 of a price, rounded down; refused without a delta."""
@@ -316,22 +290,6 @@ class SynthesisOrder(DraftedOrder):
     def guarantees(self) -> tuple[Charged, ...]:
         """One: all of it is Gaussian."""
         return (GDP.of_square(self.mu_squared, neighbours=self.neighbours),)
-
-    @property
-    def text(self) -> str:
-        """The order as the ledger stores it."""
-        asked = {
-            "table": self.table.name,
-            "domain": self.domain.to_dict(),
-            "grids": [one.to_dict() for one in self.grids],
-            "max_rows": self.max_rows,
-            "impossible": [dict(one) for one in self.impossible],
-            "workload": [list(one) for one in self.workload],
-            "max_cells": self.max_cells,
-            "max_memory": self.max_memory,
-            **price_facts(self.price, self.neighbours),
-        }
-        return json.dumps(asked, sort_keys=True)
 
     def decisions(self) -> Mapping[str, Any]:
         """How it will be measured."""

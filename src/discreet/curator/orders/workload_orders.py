@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.plan.price import Price
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import PRICE_READ, PRICE_WRITTEN, BaseRelease, Cost
 from discreet.curator.arguments import WorkloadArguments, read_fields, readable, spec_fields
 from discreet.curator.ledger.orders import Order
+from discreet.curator.orders.drafted_orders import DraftedOrder, read_stored, read_table
 from discreet.curator.orders.histogram_orders import (
     BY_ROW,
     HistogramQuery,
@@ -28,18 +29,16 @@ from discreet.curator.orders.histogram_orders import (
 )
 from discreet.curator.orders.planned_orders import (
     Asked,
-    DraftedOrder,
     OrderExplanation,
     QuoteContext,
     UnpricedOrder,
-    price_facts,
-    read_table,
 )
 from discreet.curator.orders.query_orders import read_asked
 from discreet.engines.engine import Engine
 from discreet.engines.timing import Deadline
 from discreet.errors import InputError
-from discreet.mechanisms.gaussian import largest_mu
+from discreet.mechanisms.gaussian_calibration import largest_mu
+from discreet.plain_json import from_fields, to_fields
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema, Table
 from discreet.plan.work import Work
@@ -122,15 +121,9 @@ class WorkloadRelease(BaseRelease):
 
     def to_bytes(self) -> bytes:
         """The stored form."""
-        about = {
-            "workload": 1,
-            "queries": list(self.queries),
-            "price": [str(self.price.epsilon), str(self.price.delta)],
-            "guarantee": self.guarantee.to_dict(),
-            "notes": list(self.notes),
-        }
-        head = json.dumps(about, sort_keys=True).encode()
-        return head + b"\n" + _packed(self.values, self.deviations)
+        about = {"workload": 1, **to_fields(self, PRICE_WRITTEN)}
+        arrays = _packed(about.pop("values"), about.pop("deviations"))
+        return json.dumps(about, sort_keys=True).encode() + b"\n" + arrays
 
     @staticmethod
     def from_bytes(stored: bytes) -> "WorkloadRelease":
@@ -138,16 +131,9 @@ class WorkloadRelease(BaseRelease):
         head, _, body = stored.partition(b"\n")
         with reading_stored("answers to a workload"):
             about = json.loads(head)
-            values, deviations = np.frombuffer(body, dtype="<f8").reshape(2, -1)
-            price = Price(*(Fraction(part) for part in about["price"]))
-            return WorkloadRelease(
-                tuple(about["queries"]),
-                values,
-                deviations,
-                price,
-                Guarantee.from_dict(about["guarantee"]),
-                tuple(about["notes"]),
-            )
+            del about["workload"]
+            about["values"], about["deviations"] = np.frombuffer(body, dtype="<f8").reshape(2, -1)
+            return from_fields(WorkloadRelease, about, PRICE_READ)
 
 
 @dataclass(frozen=True)
@@ -166,6 +152,7 @@ class WorkloadOrder(DraftedOrder):
     neighbours: Neighbours
     strategy_name: str = ""
     kind = "workload"
+    decided = ("queries", "strategy_name")
     release_type = WorkloadRelease
 
     @classmethod
@@ -196,16 +183,9 @@ class WorkloadOrder(DraftedOrder):
     def read(cls, order: Order, schema: Schema) -> Self:
         """The plan that was stored."""
         stored = json.loads(order.plan)
-        domain = Domain.from_dict(stored["domain"])
-        return cls(
-            read_table(stored["table"], schema),
-            domain,
-            tuple(_read(query, domain) for query in stored["queries"]),
-            stored["max_rows"],
-            cls.price_of(order),
-            Neighbours(stored["neighbours"]),
-            (order.decisions or {})["strategy"],
-        )
+        found = read_stored(cls, {**stored, "queries": [], "price": stored}, schema)
+        queries = tuple(_read(query, found.domain) for query in stored["queries"])
+        return replace(found, queries=queries, strategy_name=(order.decisions or {})["strategy"])
 
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
         """The order at a price; refused if there is no delta."""
@@ -237,13 +217,8 @@ class WorkloadOrder(DraftedOrder):
     @property
     def text(self) -> str:
         """The order as the ledger stores it; cells of queries are stored as runs."""
-        asked = {
-            "table": self.table.name,
-            "domain": self.domain.to_dict(),
-            "queries": [_written(query, self.domain) for query in self.queries],
-            "max_rows": self.max_rows,
-            **price_facts(self.price, self.neighbours),
-        }
+        queries = [_written(query, self.domain) for query in self.queries]
+        asked = {**self.said, "queries": queries}
         return json.dumps(asked, sort_keys=True, separators=(",", ":"))
 
     def decisions(self) -> Mapping[str, Any]:

@@ -73,15 +73,6 @@ class Dossier:
         """The same as plain JSON."""
         return asdict(self)
 
-    @staticmethod
-    def of_dict(facts: Mapping[str, Any]) -> "Dossier":
-        """Read what `to_dict` wrote, or JSON made of it."""
-        sections = (
-            Section(one["title"], one["text"], tuple(one["head"]), tuple(map(tuple, one["rows"])))
-            for one in facts["sections"]
-        )
-        return Dossier(facts["title"], facts["made"], tuple(sections))
-
     def to_markdown(self) -> str:
         """The dossier as Markdown."""
         lines = [f"# {_inline(self.title)}", "", self.made, ""]

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from discreet.answer.estimate.aggregates import outputs_of
 from discreet.answer.present.number_text import percent
-from discreet.answer.present.release import Release, as_table, free
+from discreet.answer.present.release import Release, as_table
+from discreet.answer.present.release_files import free
 from discreet.curator.ledger.orders import Receipt, State
 from discreet.curator.orders.planned_orders import Offer
 from discreet.curator.orders.query_orders import QueryOrder

@@ -3,14 +3,14 @@
 from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
-from discreet.answer.present.release import Release, as_table, inert
+from discreet.answer.present.release import Release, as_table
+from discreet.answer.present.release_files import write_rows
 from discreet.curator.ledger.charging import final_failure
 from discreet.curator.ledger.orders import NEWEST, ChargedOrder
 from discreet.curator.orders.planned_orders import StoredOrder
@@ -125,13 +125,10 @@ def _written(form: Format, rows: Release | SynthesisRelease, charge: int) -> Res
     """A chart, or a file to keep."""
     if form == "chart":
         return JSONResponse(rows.chart().to_dict(), media_type=_CHART)
-    import pyarrow.csv  # noqa: PLC0415 - for those who download one
-    import pyarrow.parquet  # noqa: PLC0415 - likewise
-
     table, headers = rows.to_arrow(), {"Content-Disposition": _NAMED.format(charge, form)}
     if form == "csv":
-        return send_file(partial(pyarrow.csv.write_csv, inert(table)), "text/csv", headers)
-    return send_file(partial(pyarrow.parquet.write_table, table), _PARQUET, headers)
+        return send_file(lambda file: write_rows(table, file, "csv"), "text/csv", headers)
+    return send_file(lambda file: write_rows(table, file, "parquet"), _PARQUET, headers)
 
 
 def _snippet(filed: ChargedOrder, address: str) -> str:

@@ -166,7 +166,7 @@ class CompiledQuery:
         """
         parts, first = [], 0
         for norm, limits in norms:
-            buckets = self.dialect.histogram(norm, limits, self._norms)
+            buckets = self.dialect.histogram(norm, [*limits], self._norms)
             parts.append(f"SELECT bucket + {first} AS bucket, people FROM ({buckets}) AS b")
             first += len(limits) + 1
         return f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS b ORDER BY 1"

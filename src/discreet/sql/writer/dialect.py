@@ -27,6 +27,9 @@ class Dialect(ABC):
     longest: ClassVar[int]
     """Places and counts in texts are held to this, which no text reaches: engines fail beyond."""
 
+    short: ClassVar[int]
+    """Characters of texts that are cheaper to write twice than to name, about."""
+
     keeps_in_tables: ClassVar[bool] = False
     """Whether a session writes what it keeps to a table: more work than a small question is."""
 
@@ -112,9 +115,14 @@ class Dialect(ABC):
 
         return self.let([text], body)
 
-    @abstractmethod
     def let(self, texts: Sequence[str], body: Callable[..., str]) -> str:
-        """A body that names each text more than once, without writing long texts more than once."""
+        """A body that names each text more than once: short ones are written again."""
+        short = sum(map(len, texts)) <= self.short
+        return body(*texts) if short else self.bind(texts, body)
+
+    @abstractmethod
+    def bind(self, texts: Sequence[str], body: Callable[..., str]) -> str:
+        """A body that names each text more than once, where each is computed once."""
 
     # --- rows -------------------------------------------------------------------------------------
 
@@ -150,7 +158,7 @@ class Dialect(ABC):
         rows = f"(SELECT *, {turned} FROM ({each}) AS e) AS e"
         return f"SELECT {', '.join(columns)} FROM {rows} WHERE {turn} <= {most}"
 
-    def histogram(self, column: str, limits: Sequence[int], table: str) -> str:
+    def histogram(self, column: str, limits: list[int], table: str) -> str:
         """Buckets and people: how many values, none NULL, first fit each of some rising limits.
 
         One bucket more takes the rest; empty buckets are left out.
@@ -167,8 +175,8 @@ class Dialect(ABC):
 
     def sum(self, text: str, where: str = "", *, wide: bool = False) -> str:
         """The sum of integers of 64 bits, or `wide` ones, wide; `where` is nothing or a FILTER."""
-        del wide
-        return f"SUM({self.wide(text)}){where}"
+        del wide  # sums of 64 bits are wide in most engines
+        return f"SUM({text}){where}"
 
     def extreme(self, which: str, text: str, kind: Kind, where: str = "") -> str:
         """The MIN or MAX of values of a kind; `where` is nothing or a FILTER."""

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import html.parser
+import json
 import math
 import re
 from fractions import Fraction
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from clinic import CLINIC
+from discreet.answer.execute.noisy_measurements import arrow_bytes
 from discreet.answer.measurement_plan import MeasurementPlan, answer
 from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import Cost
@@ -375,3 +377,12 @@ def test_facts_name_the_way_to_the_person():
     facts = facts_of(read("SELECT COUNT(*) AS n FROM tests", CLINIC))
     assert "tests.patient through patients.id" in facts.unit
     assert not facts.clamped
+
+
+@pytest.mark.parametrize("price", [["1e400000000", "0"], [0.5, None], [[], {}], ["1"]])
+def test_a_stored_price_is_two_numbers_as_they_are_written(released, price):
+    table = pa.ipc.open_stream(released.to_bytes()).read_all()
+    about = json.loads(table.schema.metadata[b"discreet.release"])
+    metadata = {b"discreet.release": json.dumps({**about, "price": price}).encode()}
+    with pytest.raises(InputError, match="cannot be read"):
+        Release.from_bytes(arrow_bytes(table.replace_schema_metadata(metadata)))

@@ -761,3 +761,27 @@ def test_a_bound_is_derived_for_tables_that_were_added_without_one(tmp_path):
     file.write_text(json.dumps(facts))
     with dp.Curator(tmp_path / "c") as again:
         assert again._data_store.max_table_rows("t") == 10_000
+
+
+@pytest.mark.parametrize(
+    "place", ["pathlib.Path.touch", "discreet.curator.data.data_store.sync_file"]
+)
+def test_a_disk_that_is_full_while_rows_are_copied_in_is_refused_in_words(
+    tmp_path, monkeypatch, place
+):
+    def full(*_args, **_named):
+        raise OSError(28, "No space left on device")
+
+    with dp.Curator(tmp_path / "c") as curator:
+        with monkeypatch.context() as patched:
+            patched.setattr(place, full)
+            with pytest.raises(InputError, match="cannot be copied in"):
+                add_visits(curator)
+        assert not list((tmp_path / "c" / "data").iterdir())
+        add_visits(curator)
+        with monkeypatch.context() as patched:
+            patched.setattr("discreet.curator.data.data_store.sync_file", full)
+            with pytest.raises(InputError, match="cannot be copied in"):
+                curator.append("visits", clinic(5))
+        assert curator.version("visits") == 1
+        assert curator.append("visits", clinic(5)) == 2

@@ -274,9 +274,9 @@ def test_charges_about_other_neighbours_are_refused(visits):
 def test_amounts_that_cannot_be_converted_are_not_mixed(visits, ask):
     visits.charge(ask())
     cap = Filter.zcdp(1).limit
-    with pytest.raises(InputError, match="count otherwise"):
+    with pytest.raises(InputError, match="would not count as"):
         visits.open_account(link("l"), cap, by="owner", members=[VISITS])
-    with pytest.raises(InputError, match="count otherwise"):
+    with pytest.raises(InputError, match="would not count as"):
         visits.set_cap(VISITS, Filter.zcdp(1).limit, by="owner", reason="r")
     with pytest.raises(InputError, match="epsilon, rho or mu-squared"):
         visits.open_account(dataset("d"), Filter.renyi(1, 2).limit, by="owner")

@@ -85,7 +85,7 @@ def test_weights_out_of_reach_are_refused_before_any_charge(curator, weight):
 
 def test_a_weight_hidden_in_a_plan_is_checked_as_well(curator):
     table = curator.table("visits").agg(n=dp.count().weighted(10**400))
-    with pytest.raises(InputError, match="the weight of n is out of reach"):
+    with pytest.raises(InputError, match="the weight of n is out of range"):
         table.release(epsilon=0.3)
 
 

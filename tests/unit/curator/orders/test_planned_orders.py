@@ -10,6 +10,7 @@ import discreet as dp
 from clinic_curator import COUNT, add_visits
 from discreet.answer.plan.accuracy import Accuracy
 from discreet.answer.plan.price import Price
+from discreet.curator.orders.drafted_orders import read_table
 from discreet.curator.orders.planned_orders import (
     Offer,
     PlannedOrder,
@@ -17,7 +18,6 @@ from discreet.curator.orders.planned_orders import (
     StoredOrder,
     Terms,
     names_of,
-    read_table,
 )
 from discreet.errors import InputError, InvariantBroken
 from discreet.plan import canonical

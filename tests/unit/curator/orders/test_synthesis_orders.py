@@ -107,7 +107,7 @@ def test_neighbours_see_nothing_but_released_numbers():
         ({"max_rows": -1}, "max_rows is -1"),
         ({"max_rows": 0}, "max_rows is 0"),
         ({"max_memory": 1000}, "would need"),
-        ({"impossible": [{"town": 1}]}, "columns that there are not"),
+        ({"impossible": [{"town": 1}]}, "of unknown columns"),
         ({"workload": [["town"]]}, "there is no column town"),
         ({"delta": "0"}, "without delta"),
         ({"colour": "red"}, "has a field colour"),

@@ -11,7 +11,7 @@ import json
 import math
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, Final, Self
 
@@ -19,18 +19,18 @@ from discreet.answer.execute.noisy_measurements import reading_stored
 from discreet.answer.plan.measure import Measurement
 from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import Charged, amount_for
-from discreet.answer.present.base_release import BaseRelease, Cost
+from discreet.answer.present.base_release import PRICE_READ, PRICE_WRITTEN, BaseRelease, Cost
 from discreet.answer.present.number_text import cost
 from discreet.curator.arguments import read_fields, readable
 from discreet.curator.ledger.orders import Order
 from discreet.curator.orders.census.census_margins import MarginLink, disagreements, link_tables
 from discreet.curator.orders.census.census_plan import FIELDS, CensusFacts, read_facts
 from discreet.curator.orders.census.census_reading import read_geography
+from discreet.curator.orders.drafted_orders import DraftedOrder
 from discreet.curator.orders.histogram_orders import bound_words
 from discreet.curator.orders.planned_orders import (
     OWNER,
     Asked,
-    DraftedOrder,
     OrderExplanation,
     QuoteContext,
     UnpricedOrder,
@@ -40,6 +40,7 @@ from discreet.curator.orders.query_orders import noise_kinds_for, price_at, read
 from discreet.engines.engine import Engine
 from discreet.engines.timing import Deadline
 from discreet.errors import InvariantBroken, QueryRefused
+from discreet.plain_json import from_fields, to_fields
 from discreet.plan.bounding import ContributionBounds, NoiseKind
 from discreet.plan.query import Query
 from discreet.plan.schema import Schema
@@ -107,19 +108,17 @@ class CensusRelease(BaseRelease):
 
     def to_bytes(self) -> bytes:
         """The stored form."""
-        price = [str(self.price.epsilon), str(self.price.delta)]
-        facts = [1, self.plan, list(self.sizes), price, self.guarantee.to_dict(), list(self.notes)]
-        return json.dumps(facts).encode()
+        return json.dumps([1, *to_fields(self, PRICE_WRITTEN).values()]).encode()
 
     @staticmethod
     def from_bytes(stored: bytes) -> "CensusRelease":
         """Read what `to_bytes` wrote."""
         with reading_stored("a release of tables"):
-            version, plan, sizes, price, guarantee, notes = json.loads(stored)
-            bought, paid = Price(*map(Fraction, price)), Guarantee.from_dict(guarantee)
+            version, *told = json.loads(stored)
             if version != 1:
                 raise ValueError(version)
-            return CensusRelease(plan, tuple(sizes), bought, paid, tuple(notes))
+            facts = zip((one.name for one in fields(CensusRelease)), told, strict=True)
+            return from_fields(CensusRelease, dict(facts), PRICE_READ)
 
     def json_facts(self) -> dict[str, Any]:
         """The content as plain JSON."""

@@ -40,7 +40,7 @@ class PartStore:
         if not self._ledger.hold(self._charge):
             raise LedgerError(
                 f"another worker makes the release of charge {self._charge}",
-                why="one at a time does, so that no part is drawn twice",
+                why="only one worker may, so that no part is drawn twice",
                 fix="wait for it, or run it again when it is gone",
             )
         digest, draws = self._left_behind(number), self._ledger.draws

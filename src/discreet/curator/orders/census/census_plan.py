@@ -4,14 +4,14 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from discreet.curator.arguments import read_fields, several
 from discreet.curator.client.wire import read_number
 from discreet.curator.orders.census.census_reading import CensusQuery
+from discreet.curator.orders.drafted_orders import read_stored, read_table, stored_fields
 from discreet.curator.orders.histogram_orders import columns_of, read_max_rows
-from discreet.curator.orders.planned_orders import read_table
 from discreet.errors import InputError
 from discreet.plan.kinds import Kind
 from discreet.plan.schema import PublicTable, Schema, Table, distinct
@@ -37,7 +37,7 @@ class CensusPlan:
             raise InputError(
                 "a plan with a field that it does not have, or without one that it needs",
                 why=f"its fields are {', '.join(FIELDS)}",
-                fix="say table, tables and epsilon at least",
+                fix="name at least table, tables and epsilon",
             ) from None
 
 
@@ -211,34 +211,13 @@ class CensusFacts:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON with tags that never change."""
-        level, totals = self.invariants or (0, None)
-        return {
-            "table": self.table.name,
-            "geography": None if self.geography is None else self.geography.name,
-            "levels": list(self.levels),
-            "top": self.top,
-            "columns": [one.to_dict() for one in self.columns],
-            "tables": [[name, list(by)] for name, by in self.tables],
-            "max_rows": self.max_rows,
-            "shares": [str(one) for one in self.shares],
-            "invariants": None if totals is None else [level, dict(totals)],
-        }
+        return stored_fields(self)
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any], schema: Schema) -> "CensusFacts":
         """Read what `to_dict` wrote, against the tables as they are described."""
-        fixed = stored["invariants"]
-        return CensusFacts(
-            read_table(stored["table"], schema),
-            _geography(stored["geography"], schema),
-            tuple(stored["levels"]),
-            stored["top"],
-            tuple(Attribute.from_dict(one) for one in stored["columns"]),
-            tuple((name, tuple(by)) for name, by in stored["tables"]),
-            stored["max_rows"],
-            tuple(Fraction(one) for one in stored["shares"]),
-            None if fixed is None else (fixed[0], fixed[1]),
-        )
+        places = {PublicTable: partial(_geography, schema=schema)}
+        return read_stored(CensusFacts, stored, schema, places)
 
 
 def read_facts(said: Mapping[str, Any], schema: Schema) -> CensusFacts:
@@ -263,13 +242,13 @@ def read_facts(said: Mapping[str, Any], schema: Schema) -> CensusFacts:
     )
     distinct((*facts.level_names, *(one.name for one in columns), COUNT))
     if sum(facts.cells(by) for _, by in tables) > _MOST_CELLS:
-        raise InputError("too many cells", why="a unit has 2^40 at most", fix="use fewer columns")
+        raise InputError("too many cells", why="a unit has at most 2^40", fix="use fewer columns")
     return facts
 
 
 def _check_levels(table: Table, geography: PublicTable | None, names: tuple[str, ...]) -> None:
     if not all(map(_is_file_name, names)):
-        raise InputError("a level that names no file", why=_NAMES, fix="name it so")
+        raise InputError("a level whose name cannot name a file", why=_NAMES, fix="rename it")
     levels = names[1:]
     if (geography is None) is bool(levels):
         raise InputError(
@@ -296,7 +275,9 @@ def _check_levels(table: Table, geography: PublicTable | None, names: tuple[str,
     kinds = {table.columns[leaf].kind, geography.columns[leaf].kind}
     if len(kinds) > 1 or not kinds <= {Kind.TEXT, Kind.INTEGER}:
         raise InputError(
-            f"{leaf} is not of one kind", why="it is compared as text or integer", fix="align it"
+            f"{leaf} is not of one kind",
+            why="both tables need it as text, or as integer",
+            fix="align it",
         )
 
 
@@ -308,7 +289,7 @@ def _columns(
 ) -> tuple[Attribute, ...]:
     """The cells of every column that a table is grouped by."""
     if not all(_is_file_name(name) for name, _ in tables):
-        raise InputError("a table that names no file", why=_NAMES, fix="name it so")
+        raise InputError("a table whose name cannot name a file", why=_NAMES, fix="rename it")
     distinct(name for name, _ in tables)
     if isinstance(bins, Mapping):  # a wrong name would be a release that nobody meant
         read_fields(bins, "bins", allowed=tuple(table.columns))

@@ -438,6 +438,6 @@ def _own_words() -> Iterator[None]:
     except Exception:  # noqa: BLE001 - whatever it is
         raise EngineError(
             "the data of a release could not be read",
-            why="the engine ran out of time, memory or disk, or came upon something unforeseen",
+            why="the engine ran out of time, memory or disk, or met an unexpected error",
             fix="run it again: it continues where it stopped, under the same charge",
         ) from None

@@ -20,14 +20,13 @@ from discreet.answer.plan.price import Price
 from discreet.answer.present.base_release import BaseRelease, Cost
 from discreet.curator.arguments import read_fields, readable, several, unknown
 from discreet.curator.ledger.orders import Order, canonical
+from discreet.curator.orders.drafted_orders import DraftedOrder, read_table
 from discreet.curator.orders.fits.fit_rows import number_range, person_rows, select_rows
 from discreet.curator.orders.planned_orders import (
     Asked,
-    DraftedOrder,
     OrderExplanation,
     QuoteContext,
     UnpricedOrder,
-    read_table,
 )
 from discreet.engines.engine import Engine
 from discreet.engines.timing import Deadline
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 _FIELDS: Final = ("steps", "table", "features", "target")
 _FEATURES: Final = 500
 _PASSES: Final = 20
-"""How many times a question's work a fit is reckoned to be, for each of its features at most."""
+"""A fit takes at most so many times the work of a question, for each of its features."""
 
 _FORM: Final = 7  # of the sums that fits are made of: another version's are not read as this one's
 _DEFAULTS: Final = {"epsilon": "1", "delta": "1/1000000"}
@@ -218,7 +217,9 @@ def fit_spec(
 def fitted(estimator: Any, release: BaseRelease) -> Any:
     """The estimator with what a release says of it; of a pipeline, every step."""
     if not isinstance(release, FittedModel):
-        raise InputError("a release of another kind", why="no fit", fix="pass that of a fit")
+        raise InputError(
+            "a release of another kind", why="no fit made it", fix="pass that of a fit"
+        )
     own = [one for _, one in estimator.steps] if hasattr(estimator, "steps") else [estimator]
     for one, learned in zip(own, release.estimators, strict=True):
         # Parameters stay as they are: the same fit again is the same order.
@@ -243,7 +244,7 @@ def _completed(facts: Mapping[str, Any], table: Table) -> dict[str, Any]:
     features, target = several(facts["features"], "features"), facts.get("target")
     if not 0 < len(features) <= _FEATURES or len(set(features)) < len(features):
         raise InputError(
-            "features are none, too many or named twice", why=f"1 to {_FEATURES}", fix="list them"
+            "no features, too many, or one of them twice", why=f"1 to {_FEATURES}", fix="list them"
         )
     types = [column_type(table, name) for name in features]
     for of in types:
@@ -295,7 +296,7 @@ def _complete_target(params: dict[str, Any], kind: Any, table: Table, target: An
         getattr(kind, "_ALONE", False) and params.get("classes") is None
     ):
         why = "it learns to predict one, or compares its groups"
-        raise InputError("a fit has no target", why=why, fix="say target=, of a test by=")
+        raise InputError("a fit has no target", why=why, fix="pass target=, or by= for a test")
 
 
 def _check_classes(classes: Any, kind: Kind) -> None:
@@ -311,7 +312,7 @@ def _check_classes(classes: Any, kind: Kind) -> None:
 
 
 def _not_a_number(what: str) -> InputError:
-    why = "texts are no numbers, and a fit must not fail where one cannot be read as one"
+    why = "a text is not a number, and a fit must not fail because one cannot be converted"
     fix = "describe the column with Keys, or pay for a list of its values with curator.profile"
     return InputError(f"{what} that is text", why=why, fix=fix)
 
@@ -323,7 +324,7 @@ def feature_ends(of: Type) -> tuple[float, float]:
         return ends
     raise InputError(
         "a feature without bounds",
-        why="bounds that come from the data would give away whoever is farthest out",
+        why="bounds taken from the data would reveal the most extreme person",
         fix="describe the column with Bounds or Keys, pass bounds to the estimator, or pay for "
         "bounds with curator.profile",
     )
@@ -358,7 +359,7 @@ def _check_form(spec: Mapping[str, Any]) -> None:
     if spec.get("form") != _FORM:
         raise InputError(
             "the model of a fit that another version of discreet stored",
-            why="it measured other sums than this version makes coefficients from",
+            why="this version computes coefficients from other sums",
             fix="fit it again, which is charged anew; its price, guarantee, statement and "
             "bytes can still be read",
         )

@@ -26,19 +26,18 @@ from discreet.curator.arguments import read_fields, readable, several
 from discreet.curator.client.wire import read_number
 from discreet.curator.ledger.ledger import Ledger
 from discreet.curator.ledger.orders import Order, canonical, digest
+from discreet.curator.orders.drafted_orders import DraftedOrder, read_table
 from discreet.curator.orders.fits.fit_orders import column_type, feature_ends
 from discreet.curator.orders.fits.fit_rows import NumberColumns, values_of
 from discreet.curator.orders.planned_orders import (
     OWNER,
     Asked,
-    DraftedOrder,
     OrderExplanation,
     PlannedOrder,
     QuoteContext,
     ResumedOrder,
     UnpricedOrder,
     read_price,
-    read_table,
 )
 from discreet.engines.engine import Engine
 from discreet.engines.timing import Deadline
@@ -318,7 +317,7 @@ class TrainingRun:
         if begun is not None and not (place / "ledger").exists():
             raise LedgerError(
                 f"the folder of the training run of charge {self.charge} is gone",
-                why="steps were taken whose model is lost",
+                why="steps were taken, and the model that they made is lost",
                 fix="put it back as it was, or pass run=2 and pay for another run",
             )
         trainer.record_ahead(place, begun or 0, self._note)

@@ -1,7 +1,6 @@
 """Standing questions: the kind of order that is charged once and answered period after period."""
 
 import datetime as dt
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,16 +19,14 @@ from discreet.answer.plan.set_plan import Charged
 from discreet.answer.present.base_release import Cost
 from discreet.answer.present.release import Release
 from discreet.curator.arguments import StreamArguments, expect, read_fields, readable, spec_fields
-from discreet.curator.ledger.orders import Order
+from discreet.curator.orders.drafted_orders import DraftedOrder
 from discreet.curator.orders.histogram_orders import gaussian_price, read_max_rows
 from discreet.curator.orders.planned_orders import (
     Asked,
-    DraftedOrder,
     OrderExplanation,
     QuoteContext,
     UnpricedOrder,
     names_of,
-    price_facts,
 )
 from discreet.curator.orders.query_orders import read_asked
 from discreet.curator.orders.streams.stream_reading import (
@@ -95,6 +92,7 @@ class StreamOrder(DraftedOrder):
     rho: Fraction | None = None
     """The price on the coarsest grid, for a finer one: so the grid does not change the price."""
     kind = "stream"
+    decided = ("grid_bits", "rho")
     says_periods = True
     states_epsilon = True
     release_type = Release
@@ -109,32 +107,12 @@ class StreamOrder(DraftedOrder):
         with readable("a standing question", _FIX):
             return _read_stream(said, query)
 
-    @classmethod
-    def read(cls, order: Order, schema: Schema) -> Self:
-        """The plan that was stored; its grid is a decision, and was once a part of the text."""
-        stored = json.loads(order.plan)
-        decided = {**stored, **(order.decisions or {})}
-        rho = decided.get("rho")
-        return cls(
-            canonical.read(stored["query"], schema),
-            stored["column"],
-            stored["every"],
-            dt.date.fromisoformat(stored["since"]),
-            dt.date.fromisoformat(stored["until"]),
-            stored["max_periods"],
-            stored["max_rows"],
-            cls.price_of(order),
-            Neighbours(stored["neighbours"]),
-            decided.get("grid_bits", COARSEST),
-            None if rho is None else Fraction(rho),
-        )
-
     def priced(self, asked: Asked, at: QuoteContext) -> Self:
         """The order at a price; refused if there is no delta, or nothing can be appended."""
         if at.dialect is not DefaultEngine.dialect:
             raise QueryRefused(
                 "a standing question about a table on a server",
-                why="periods end with rows that are appended, and a server is only read",
+                why="a period ends when rows are appended, and a server is only read",
                 fix="add the rows as a file and append to it, or ask once",
                 code="stream",
             )
@@ -204,21 +182,6 @@ class StreamOrder(DraftedOrder):
     def tables(self) -> frozenset[str]:
         """The names of all tables that it reads, public ones too."""
         return names_of(canonical.write(self.query))
-
-    @property
-    def text(self) -> str:
-        """The order as the ledger stores it; its grid is a decision, and no part of its name."""
-        said = {
-            "query": canonical.write(self.query),
-            "column": self.column,
-            "every": self.every,
-            "since": self.since.isoformat(),
-            "until": self.until.isoformat(),
-            "max_periods": self.max_periods,
-            "max_rows": self.max_rows,
-            **price_facts(self.price, self.neighbours),
-        }
-        return json.dumps(said, sort_keys=True)
 
     def decisions(self) -> Mapping[str, Any]:
         """How it is measured: by the square-root factorization, of sums on a grid."""

@@ -182,7 +182,7 @@ def test_tests_are_fits(curator):
             curator.test(name, "visits", value="free", epsilon=1, **one)
     with pytest.raises(InputError, match="known are"):
         curator.test("guess", "visits", value="cost")
-    with pytest.raises(InputError, match="of a test by="):
+    with pytest.raises(InputError, match="by= for a test"):
         curator.test("t", "visits", value="cost")
 
 
