@@ -110,11 +110,7 @@ class ConstantReader:
         return [value] * many, self.reader.check(value, item.node)
 
     def _made(
-        self,
-        node: Node,
-        names: Sequence[str],
-        columns: Sequence[TypedColumn],
-        source: str,
+        self, node: Node, names: Sequence[str], columns: Sequence[TypedColumn], source: str
     ) -> Constants:
         if len(names) != len(columns) or not columns or not columns[0][0]:
             raise self.syntax.refuse(node, NOT_LISTED)
@@ -180,6 +176,8 @@ class ConstantReader:
         step = syntax.part(node, "step")
         first, last = (one.value if isinstance(one, Literal) else None for one in ends)
         if isinstance(first, int) and isinstance(last, int):
+            if isinstance(step, exp.Neg) or first >= last + shut:
+                raise syntax.refuse(node, _RISING)
             by = 1 if step is None else read_whole(syntax, step, "the step", at_least=1)
             numbers = range(first, last + shut, by)
             if numbers[MOST_LISTED:]:  # len() of a range has a limit
@@ -188,6 +186,8 @@ class ConstantReader:
         if not isinstance(first, dt.date) or not isinstance(last, dt.date):
             raise syntax.refuse(node, NOT_LISTED)
         begin, end = as_time(first), as_time(last)
+        if begin > end or (begin == end and not shut):
+            raise syntax.refuse(node, _RISING)
         amount, unit = self._step(node, step)
         if unit in _MONTHS and begin.day > 28:
             raise syntax.refuse(node, _MONTH_END)
@@ -292,6 +292,10 @@ _NAMED = said("""constants: a list of rows names a column
 NOT_LISTED = said("""constants: a list of rows that is not written out
     its rows are known before the question is priced, and have as many values each
     write VALUES ('a', 1), ('b', 2), UNNEST(['a', 'b']), or GENERATE_SERIES(1, 9) with constants""")
+_RISING = said("""constants: a series that ends before it begins, or has a step below 0
+    a list without rows meets no row, and its order means nothing
+    begin with the least value, as in GENERATE_SERIES(1, 9), and add ORDER BY x DESC for the \
+    other order""")
 _ORDINALITY = said("""constants: UNNEST WITH ORDINALITY or WITH OFFSET
     engines count from 1 or from 0
     write the places: VALUES ('a', 1), ('b', 2)""")

@@ -10,7 +10,7 @@ from itertools import combinations, product
 
 from sqlglot import exp
 
-from discreet.plan.expressions import Column, Expression, parts_of
+from discreet.plan.expressions import Expression, mentions
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.refusals import Refusal, said
@@ -60,7 +60,7 @@ class GroupReader:
         chosen: list[int] = []
         for item in items:
             expression = self.read_item(item)
-            if _columns_in(expression):
+            if mentions(expression):
                 chosen.append(self._position(expression, item.node))
         self._groups.sets = (tuple(dict.fromkeys(chosen)),)
         return self._groups
@@ -115,7 +115,7 @@ class GroupReader:
     def _key(self, node: Node) -> int:
         node = bare(self._syntax, node)
         expression = self._expression(node)
-        if not _columns_in(expression):
+        if not mentions(expression):
             raise self._syntax.refuse(node, _CONSTANT)
         return self._position(expression, node)
 
@@ -143,12 +143,6 @@ def _cube(units: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 def _joined(sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(key for chosen in sets for key in chosen)
-
-
-def _columns_in(expression: Expression) -> bool:
-    if isinstance(expression, Column):
-        return True
-    return any(_columns_in(part) for part in parts_of(expression))
 
 
 _EMPTY = Refusal("syntax", "GROUP BY without a key", fix="name a column, or leave GROUP BY out")

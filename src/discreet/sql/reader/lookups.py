@@ -4,8 +4,6 @@ The rows of the SELECT get a column for each of them (`MatchPerson`, `MatchPubli
 `PersonWindow`), and the expression names that column. So they can stand wherever a condition or a
 value can; they are about rows of the same person or of a public table, or refused.
 
-A value that a subquery computes for each row, from rows of the same person.
-
 `(SELECT AVG(w.cost) FROM visits w WHERE w.patient_id = v.patient_id)` is the subquery grouped by
 what it equates with the row around it, joined to that row. One of these columns has to name the
 person on both sides: then the value is a function of rows of that person (`PerPerson`,

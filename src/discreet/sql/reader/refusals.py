@@ -58,9 +58,6 @@ _COLLECTIONS = """
 Array List Struct Map Bracket Dot JSONExtract JSONExtractScalar Tuple Slice ToMap PropertyEQ Lambda
 Kwarg Columns JSONObject JSONArray Explode Unnest
 """
-_CLOCKS = """
-CurrentDate CurrentTime CurrentTimestamp CurrentDatetime Localtime Localtimestamp
-"""
 
 STATEMENTS = {
     "": Refusal("statement", "the text does not begin with SELECT or WITH", _ONLY_READS, _ASK),
@@ -121,7 +118,7 @@ NODES = {
     **dict.fromkeys(_COLLECTIONS.split(), _COLLECTION),
     "Bracket": replace(_COLLECTION, fix="use a column for each part, as in QUANTILE_CONT(x, 0.5)"),
     **dict.fromkeys(("Placeholder", "Parameter", "SessionParameter"), _PLACEHOLDER),
-    **dict.fromkeys(_CLOCKS.split(), _NOW),
+    **dict.fromkeys(("CurrentTime", "Localtime"), _NOW),
     **dict.fromkeys(("RegexpILike", "SimilarTo", "Glob"), _PATTERN),
     **dict.fromkeys(
         ("Any", "All", "ArrayContains"),
