@@ -165,15 +165,12 @@ def _narrowed(name: str, of: Type, condition: Expression) -> Type:
 
 
 def _cut(of: Type, name: str, condition: Expression) -> Type:
-    """The type of a column with the part of its range that a comparison with a literal leaves.
-
-    The literal may also be a year, and the column a date or timestamp of it.
-    """
+    """The type of a column with the range that comparing it, or its year, with a literal leaves."""
     function, other = _comparison(condition, name)
     step = 0 if of.kind is Kind.REAL else 1
     match condition:
         case Call(compared, (Call(Function.YEAR, (Column(column),)), Literal(int() as year))) if (
-            column == name and 1 <= year < dt.MAXYEAR and of.kind.is_time
+            column == name and compared in _COMPARED and 1 <= year < dt.MAXYEAR and of.kind.is_time
         ):
             function, days = compared, (dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
             begin, end = (position(d if of.kind is Kind.DATE else as_time(d)) for d in days)

@@ -247,7 +247,6 @@ REGRESSIONS = {
     *(exp.RegrSxx, exp.RegrSyy, exp.RegrSxy),
 }
 
-
 MOST_COLUMNS = 64
 """Values that a histogram shows, each as a column."""
 

@@ -159,7 +159,7 @@ class ConstantReader:
             return list(values), Type(values[0].kind, nullable=False)  # type: ignore[arg-type]
         nodes = list[Node](values)  # type: ignore[arg-type]
         if not nodes:
-            raise self.syntax.refuse(node, NOT_LISTED)
+            raise self.syntax.refuse(node, _EMPTY)
         found = self.reader.alike(nodes)
         types = [self.reader.check(one, at) for one, at in zip(found, nodes, strict=True)]
         kind = self.syntax.build(node, common_kind, types, "a column of VALUES")
@@ -176,8 +176,6 @@ class ConstantReader:
         step = syntax.part(node, "step")
         first, last = (one.value if isinstance(one, Literal) else None for one in ends)
         if isinstance(first, int) and isinstance(last, int):
-            if isinstance(step, exp.Neg) or first >= last + shut:
-                raise syntax.refuse(node, _RISING)
             by = 1 if step is None else read_whole(syntax, step, "the step", at_least=1)
             numbers = range(first, last + shut, by)
             if numbers[MOST_LISTED:]:  # len() of a range has a limit
@@ -186,8 +184,6 @@ class ConstantReader:
         if not isinstance(first, dt.date) or not isinstance(last, dt.date):
             raise syntax.refuse(node, NOT_LISTED)
         begin, end = as_time(first), as_time(last)
-        if begin > end or (begin == end and not shut):
-            raise syntax.refuse(node, _RISING)
         amount, unit = self._step(node, step)
         if unit in _MONTHS and begin.day > 28:
             raise syntax.refuse(node, _MONTH_END)
@@ -292,10 +288,9 @@ _NAMED = said("""constants: a list of rows names a column
 NOT_LISTED = said("""constants: a list of rows that is not written out
     its rows are known before the question is priced, and have as many values each
     write VALUES ('a', 1), ('b', 2), UNNEST(['a', 'b']), or GENERATE_SERIES(1, 9) with constants""")
-_RISING = said("""constants: a series that ends before it begins, or has a step below 0
-    a list without rows meets no row, and its order means nothing
-    begin with the least value, as in GENERATE_SERIES(1, 9), and add ORDER BY x DESC for the \
-    other order""")
+_EMPTY = said("""constants: a list without rows, or a series that ends before it begins
+    no row meets it
+    begin with the least value, as in GENERATE_SERIES(1, 9)""")
 _ORDINALITY = said("""constants: UNNEST WITH ORDINALITY or WITH OFFSET
     engines count from 1 or from 0
     write the places: VALUES ('a', 1), ('b', 2)""")

@@ -108,9 +108,6 @@ def _own(name: str, given: Given) -> Node:
     return build(list(given))
 
 
-# --- units of time --------------------------------------------------------------------------------
-
-
 def _word(node: Any, words: Container[str]) -> exp.Var | None:
     """A unit that stands as a bare word, or WEEK(MONDAY), at its place in the text."""
     inner = node.this if isinstance(node, exp.Week) else node

@@ -436,8 +436,6 @@ def read_truncated(reader: "ExpressionReader", node: Node) -> Expression:
 
 
 _SHORT = {"mm": "month", "mon": "month", "yyyy": "year", "yy": "year", "q": "quarter", "dd": "day"}
-
-
 INTERVAL = said("""interval: an interval that is not one number and its unit
     units are SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, QUARTER and YEAR, each added to a date
     write date + INTERVAL 3 MONTH""")

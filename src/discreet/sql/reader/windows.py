@@ -134,7 +134,6 @@ _DISTINCT = said("""window: DISTINCT inside a window
     engines disagree on it
     group by the value in a subquery first""")
 
-
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
 _MOVED = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)
 _PLACED = {one: WindowFunction[one.sql_name()] for one in (*_RANKS, *_MOVED)}
