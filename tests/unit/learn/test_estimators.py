@@ -183,7 +183,7 @@ def test_no_label_whatever_it_is_makes_private_classes_fail():
 
     labels = pd.Series(["a", "b"] * 500, dtype="string")
     labels[3] = pd.NA
-    odd = [pd.NA, pd.NaT, None, Decimal("NaN"), Decimal("sNaN"), np.datetime64("NaT"), {}]
+    odd = [pd.NA, pd.NaT, None, Decimal("NaN"), Decimal("sNaN"), np.datetime64("NaT", "s"), {}]
     for one in (labels, *([*["a", "b"] * 500, item, np.array([1, 2])] for item in odd)):
         assert learn.private_classes(one, epsilon=2, delta=1e-6)[0] == ["a", "b"]
 

@@ -123,7 +123,18 @@ def test_what_is_missing_is_called_by_a_name_that_histograms_take():
         Histogram(bins=3)
 
 
-ODD = [math.nan, math.inf, "?", None, 10**400, [1], {}, Decimal("sNaN"), 2.5, np.timedelta64(1)]
+ODD = [
+    math.nan,
+    math.inf,
+    "?",
+    None,
+    10**400,
+    [1],
+    {},
+    Decimal("sNaN"),
+    2.5,
+    np.timedelta64(1, "s"),
+]
 """What a person may have put where a number or a listed text belongs."""
 
 
