@@ -394,10 +394,10 @@ _SHAPE = said("""subquery: a value of a subquery that looks at the row around it
     person
     write (SELECT AVG(x) FROM t WHERE t.person = outer.person AND ...), join a subquery \
     that is grouped by the person, or use a window: AVG(x) OVER (PARTITION BY person)""")
-_PERSON = said("""subquery: a value of a subquery that is not about the same person as the row \
-    around it
+_PERSON = said("""subquery: a value of a subquery that is not about the person of the row around it
     the value beside a row would depend on other people's rows
-    add t.person = outer.person to its WHERE, for the columns that name the person""")
+    add t.person = outer.person to its WHERE, for the columns that name the person; or ask it by \
+    itself, and write its numbers out: x > CASE city WHEN 'Haifa' THEN 40 ELSE 35 END""")
 _COUNTED = said("""subquery: a count inside a larger expression of a subquery
     it is 0 where no row meets, and what is computed from it would be NULL
     select COUNT alone, and compute with it outside: 2 * (SELECT COUNT(*) ...)""")
