@@ -4,6 +4,7 @@ A bare name is a column of FROM if there is one, else an alias of the SELECT lis
 Postgres; a bare whole number is a position in the SELECT list.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
@@ -94,22 +95,17 @@ class GroupReader:
                 return _cube([self._set(part) for part in parts])
             case exp.GroupingSets():
                 return [chosen for part in parts for chosen in self._element(part)]
-            case exp.Tuple():
-                return [tuple(self._key(part) for part in parts)]
-        return [(self._key(node),)]
+        return [self._set(node)]
 
     def _set(self, node: Node) -> tuple[int, ...]:
-        """One element of ROLLUP or CUBE: a key, or several in parentheses."""
+        """A key, or several in parentheses."""
         if isinstance(node, exp.Tuple):
             return tuple(self._key(part) for part in self._syntax.parts(node, "expressions"))
         return (self._key(node),)
 
     def _product(self, lists: list[list[tuple[int, ...]]], node: Node) -> list[tuple[int, ...]]:
-        size = 1
-        for sets in lists:
-            size *= len(sets)
-            if size > MOST_SETS:
-                raise self._syntax.refuse(node, _MANY)
+        if math.prod(map(len, lists)) > MOST_SETS:
+            raise self._syntax.refuse(node, _MANY)
         return [_joined(chosen) for chosen in product(*lists)]
 
     def _key(self, node: Node) -> int:
@@ -133,7 +129,7 @@ class GroupReader:
         return self.reader.checked(node)
 
 
-_LISTS = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
+_LISTS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 
 def _cube(units: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
