@@ -312,15 +312,18 @@ def check_later(kind, few=None):
     assert "rows of Bob" not in str(found)
 
 
+# An exception may hit the function that closes a database: Python reports it and goes on.
+in_finalizers = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@in_finalizers
 @pytest.mark.parametrize("kind", LATER)
 def test_an_exception_at_a_later_step_looks_the_same_on_neighbours(kind):
     check_later(kind, 2 * FEW)
 
 
 @pytest.mark.audit
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # raised in finalizers too
+@in_finalizers
 @pytest.mark.parametrize("kind", LATER)
 def test_an_exception_at_every_later_step_looks_the_same_on_neighbours(kind):
     check_later(kind)
