@@ -54,6 +54,13 @@ def test_a_limit_just_below_far_is_the_last_that_everybody_has():
     assert replace(bounds, far=3).full_rows == 4
 
 
+def test_limits_show_what_they_were_made_of():
+    assert repr(ContributionBounds(LAPLACE, 8, 1)) == (
+        "ContributionBounds(noise_kind=<NoiseKind.LAPLACE: 'Laplace'>, rows=8, groups=1, far=None, "
+        "share=Fraction(1, 1))"
+    )
+
+
 @pytest.mark.parametrize("bounds", [(3, 2), (3, 2, 12, Fraction(3, 4))])
 def test_limits_are_stored_as_they_always_were_unless_somebody_is_far(bounds):
     made = ContributionBounds(GAUSSIAN, *bounds)
@@ -182,6 +189,7 @@ def test_rows_multiply_where_a_join_is_on_the_person_alone_and_both_sides_may_ha
     assert limits_over(MET, many, Limits(1, 1)) == many
     assert limits_over("a JOIN b USING (person, x)", many, Limits(5, 4)) == Limits(5, 9)
     assert limits_over(MET, Limits(1 << 20, 1 << 10), Limits(1, 99)) == Limits(1 << 14, 1 << 16)
+    assert limits_over(MET, Limits(1 << 30), many) == Limits(1 << 30)
     once = "a JOIN (SELECT person, MAX(x) AS y FROM b GROUP BY person) c USING (person)"
     assert limits_over(once, many, Limits(5, 4)) == many
 
