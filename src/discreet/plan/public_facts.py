@@ -77,7 +77,7 @@ def facts_of(query: Query, missing: Sequence[str] | None = None) -> PublicFacts:
         query.is_by_row,
         tuple(_shown_keys(query) if keys is None else keys),
         tuple(_clamped(query)),
-        (*said, *([PICKED] if picks_rows else []), *_extremes(parts), *_weekdays(parts)),
+        (*said, *([PICKED] if picks_rows else []), *_extremes(parts)),
     )
 
 
@@ -119,13 +119,13 @@ def _clamped(query: Query) -> list[str]:
 
 
 def left_out(query: Query) -> list[str]:
-    """Rows that do not count, reported if the answer differs from the question because of them."""
+    """Notes where the answer differs from the question, as other dialects or all rows have it."""
     parts = questions_in(query)
     said = (
         one for part in parts for one in (*_join_caps(part), *_counted_rows(part), *_held(part))
     )
     missing = (one for part in parts for one in missing_rows(part, totals=query.then is not None))
-    return list(dict.fromkeys([*said, *missing, *_empty_groups(query)]))
+    return list(dict.fromkeys([*said, *missing, *_empty_groups(query), *_weekdays(parts)]))
 
 
 _OF_GROUPS = {AggregateFunction.COUNT, AggregateFunction.MEAN, AggregateFunction.MIN}
