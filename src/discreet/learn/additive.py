@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from discreet.rationals import whole
 _VALUES = 10_000
 
 _BINS = Fraction(1, 10)  # the share of the budget for bins and their counts
+_FLOOR, _CLIP, _RATE = 0.04, 0.6, 0.2  # the least share of a bin; of a residual; of a step
 
 
 @dataclass(frozen=True)
@@ -109,16 +110,14 @@ class AdditiveClassifier(PrivateClassifier):
             )
 
     def _learn(self, sums: NoisySums) -> None:
-        bins, counts, batches = self._binned(sums)
-        models = len(self.classes_)
+        binned = self._binned(sums)
+        bins, models = binned[0], len(self.classes_)
         targets = [1] if models == 2 else list(range(models))
         share = (1 - _BINS) / len(targets)
-        thetas = [self._curves(sums, bins, counts, batches, one, share) for one in targets]
+        thetas = [self._curves(sums, *binned, share, one) for one in targets]
         self.bin_edges_, self.n_iter_ = list(bins.edges), self.max_iter
-        self.curves_ = [
-            np.stack([bins.of(theta, j) for theta in thetas]) for j in range(self.n_features_in_)
-        ]
-        self.intercept_ = np.array([theta[-1] for theta in thetas])
+        *curves, [self.intercept_] = np.split(np.stack(thetas, axis=1), np.cumsum(bins.sizes))
+        self.curves_ = [one.T for one in curves]
 
     def _binned(self, sums: NoisySums) -> tuple[FeatureBins, Floats, list[PersonRows]]:
         """Private bins, their noisy counts, and rows as places in bins, in batches.
@@ -143,13 +142,13 @@ class AdditiveClassifier(PrivateClassifier):
         bins: FeatureBins,
         counts: Floats,
         batches: list[PersonRows],
-        label: int,
         share: Fraction,
+        label: int,
     ) -> Floats:
         features = len(bins.edges)
         total = max(float(np.maximum(counts, 0).sum()) / features, 1.0)
         part = np.append(np.clip(counts / total, 0, 1), 1.0)
-        curvature = np.maximum(part, self._FLOOR) / 4
+        curvature = np.maximum(part, _FLOOR) / 4
         own = np.repeat(np.arange(features), bins.sizes)
 
         def centred(step: Floats) -> Floats:
@@ -157,17 +156,11 @@ class AdditiveClassifier(PrivateClassifier):
             mean = np.bincount(own, part[:-1] * step[:-1]) / np.bincount(own, part[:-1] + 1e-9)
             return np.asarray(np.append(step[:-1] - mean[own], step[-1]))
 
-        def gradient(theta: Floats) -> CurveGradient:
-            return CurveGradient(theta, tuple(bins.sizes), label, self._CLIP)
-
+        gradient = partial(CurveGradient, sizes=tuple(bins.sizes), label=label, clip=_CLIP)
         start = np.zeros(sum(bins.sizes) + 1)
         paid, unit = (self.max_iter, share, batches), GRID * (total / len(batches))
-        rate = self._RATE / curvature
+        rate = _RATE / curvature
         return descend(sums, gradient, start, *paid, unit=unit, rate=rate, project=centred)
-
-    _FLOOR = 0.04
-    _CLIP = 0.6
-    _RATE = 0.2
 
     def _scores(self, x: Any) -> Floats:
         places = FeatureBins(tuple(self.bin_edges_)).places(self._fitted_features(x))

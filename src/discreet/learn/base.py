@@ -3,7 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, ClassVar, Self
@@ -21,8 +21,11 @@ from discreet.privacy import GDP, Guarantee, compose
 from discreet.rationals import proper_share, whole
 
 _CLASSES = 1000
-CELLS = 256
-"""Bins of a feature at most, and equal cells in which it is counted before they are joined."""
+CELLS = 255
+"""Bins of a feature at most, and equal cells in which it is counted before they are joined.
+
+With one more for NaN, the number of a cell is a byte.
+"""
 
 _COUNTS = {"n_bins": 2, "newton_steps": 2} | dict.fromkeys(
     ("max_depth", "max_iter", "n_clusters", "n_components", "n_estimators"), 1
@@ -34,12 +37,12 @@ class PrivacyWarning(UserWarning):
     """Budget was spent again, or less is protected than it may seem."""
 
 
+@dataclass
 class Spending:
     """The total spent by an estimator and all its clones."""
 
-    def __init__(self) -> None:
-        self.guarantees: list[Guarantee] = []
-        self.copied = False
+    guarantees: list[Guarantee] = field(default_factory=list)
+    copied: bool = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """A copy, as another process gets it: what others spend is not counted here."""
@@ -241,9 +244,8 @@ def read_classes(classes: Any) -> Any:
         fix = "list each label once, all of them texts or all of them numbers"
         raise InputError("classes are not a list of different labels of one kind", why=why, fix=fix)
     if len(listed) > _CLASSES:
-        raise InputError(
-            f"more than {_CLASSES:,} classes", why="each takes memory", fix="join some"
-        )
+        what = f"more than {_CLASSES:,} classes"
+        raise InputError(what, why="each takes memory", fix="join some")
     return np.array(sorted(listed.tolist()), dtype=listed.dtype)
 
 

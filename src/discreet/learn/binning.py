@@ -35,10 +35,9 @@ class FeatureBins:
         """Bins of each feature."""
         return [len(one) + 2 for one in self.edges]
 
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """Start of each feature's bins in a flat list."""
-        return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int64)
+    def split(self, flat: Floats) -> list[Floats]:
+        """The parts of a flat list, one a feature."""
+        return np.split(flat, np.cumsum(self.sizes)[:-1])
 
     def even(self, feature: int) -> tuple[float, float] | None:
         """Where the bins of a feature begin and how wide each is, where arithmetic finds them.
@@ -77,11 +76,6 @@ class FeatureBins:
             place = place - (x < first.take(place)) + (x >= last.take(place))
         place[none] = len(edges) + 1
         return place
-
-    def of(self, flat: Floats, feature: int) -> Floats:
-        """The part of a flat list that is about one feature."""
-        start = self.starts[feature]
-        return flat[start : start + self.sizes[feature]]
 
 
 class PlacedBins(FeatureBins):
@@ -190,9 +184,9 @@ class BinCounts(RowStatistic):
 
 def fine_cells(low: Floats, high: Floats, categorical: frozenset[int] = frozenset()) -> FeatureBins:
     """Equal cells of features, which are counted before they are joined; listed: one a value."""
-    fine = [int(high[j] - low[j]) + 1 if j in categorical else CELLS for j in range(len(low))]
-    wide = np.array([0.5 if j in categorical else 0.0 for j in range(len(low))])
-    return equal_bins(low - wide, high + wide, fine)
+    listed = np.isin(np.arange(len(low)), list(categorical))
+    fine = np.where(listed, high - low + 1, CELLS).astype(np.int64)
+    return equal_bins(low - listed / 2, high + listed / 2, fine.tolist())
 
 
 def private_bins(
@@ -208,17 +202,14 @@ def private_bins(
     Why: equal cells are counted with noise, and neighbouring cells joined until each bin has its
     part of the rows; that looks at noisy counts alone.
     """
-    counts = sums.sums(BinCounts(cells), share, rows)
-    bins = FeatureBins(
-        tuple(
-            inner if j in categorical else _joined(inner, cells.of(counts, j)[:-1], n_bins)
-            for j, inner in enumerate(cells.edges)
-        )
+    counts = cells.split(sums.sums(BinCounts(cells), share, rows))
+    edges = (
+        inner if j in categorical else _joined(inner, counts[j][:-1], n_bins)
+        for j, inner in enumerate(cells.edges)
     )
-    flat = np.zeros(sum(bins.sizes))
-    for j, places in enumerate(bins_of_cells(bins, cells)):
-        np.add.at(flat, places + bins.starts[j], cells.of(counts, j))
-    return bins, flat
+    bins = FeatureBins(tuple(edges))
+    joined = map(np.bincount, bins_of_cells(bins, cells), counts, bins.sizes)
+    return bins, np.concatenate(list(joined))
 
 
 def bins_of_cells(bins: FeatureBins, cells: FeatureBins) -> list[NDArray[Any]]:
@@ -257,7 +248,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  # type:
     def _learn(self, sums: NoisySums) -> None:
         bins, counts = private_bins(sums, fine_cells(*self.bounds_), self.n_bins, Fraction(1))
         self.bin_edges_ = list(bins.edges)
-        self.bin_counts_ = [bins.of(counts, j) for j in range(len(bins.edges))]
+        self.bin_counts_ = bins.split(counts)
         self.transformed_bounds_ = [(0.0, size - 1.0) for size in bins.sizes]
 
     def transform(self, X: Any) -> Floats:

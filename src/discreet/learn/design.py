@@ -1,7 +1,6 @@
 """Features on a public grid: clamped, moved, scaled, rounded, and cut to a norm; row by row."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -197,7 +196,7 @@ class GroupMoments:
     """Noisy counts, sums and sums of squares of features on [-1, 1], one row a label.
 
     `sigma` is the deviation of the noise of each number. `sizes` are counts of at least one row and
-    what noise alone could be; means are within the bounds, variances no smaller than noise lets
+    what noise alone could be; `means` are within the bounds, `variances` no smaller than noise lets
     them be known.
     """
 
@@ -205,23 +204,9 @@ class GroupMoments:
     sums: Floats
     squares: Floats
     sigma: float
-
-    @property
-    def sizes(self) -> Floats:
-        """Counts to divide by."""
-        return np.maximum(self.counts, max(1.0, self.sigma))
-
-    @property
-    def means(self) -> Floats:
-        """Means by label and feature."""
-        return np.clip(self.sums / self.sizes[:, None], -1, 1)
-
-    @property
-    def variances(self) -> Floats:
-        """Variances by label and feature."""
-        sizes = self.sizes[:, None]
-        least = np.minimum(0.5 * self.sigma / sizes, 0.25) + 1e-6
-        return np.clip(self.squares / sizes - self.means**2, least, 1.0)
+    sizes: Floats
+    means: Floats
+    variances: Floats
 
 
 def moments(
@@ -236,7 +221,12 @@ def moments(
     statistic = FeatureTotals(low, high, labels)
     totals = sums.sums(statistic, share, rows).reshape(labels, -1) / GRID
     counts, total, squares = np.split(totals, [1, 1 + len(low)], axis=1)
-    return GroupMoments(counts[:, 0], total, squares, sums.sigma(statistic, share) / GRID)
+    sigma = sums.sigma(statistic, share) / GRID
+    sizes = np.maximum(counts, max(1.0, sigma))
+    means = np.clip(total / sizes, -1, 1)
+    least = np.minimum(0.5 * sigma / sizes, 0.25) + 1e-6
+    variances = np.clip(squares / sizes - means**2, least, 1.0)
+    return GroupMoments(counts[:, 0], total, squares, sigma, sizes[:, 0], means, variances)
 
 
 def feature_moments(
@@ -274,20 +264,21 @@ def centre(sums: NoisySums, low: Floats, high: Floats, share: Fraction) -> tuple
     The mean is measured twice: among all that bounds allow, then among rows cut at a noisy median
     of their distance from the first, which is far shorter where there are many features.
     """
-    d, scale, middle = len(low), 2 / (high - low), (low + high) / 2
-    first = Scaling(low, high, middle, scale, d**0.5, 0)
-    totals = sums.sums(RowTotals(first), share / 3) / GRID
-    mean = np.clip(middle + totals[1:] / max(totals[0], 1.0) / scale, low, high)
-    free = Scaling(low, high, mean, scale, 2 * d**0.5, 0)
-    counts = NormCounts(free, d**0.5)
+
+    def moved(scaling: Scaling, share: Fraction) -> tuple[Scaling, float]:
+        """The same around the mean of rows that it cuts, and how many there are."""
+        totals = sums.sums(RowTotals(scaling), share) / GRID
+        count = max(float(totals[0]), 1.0)
+        mean = np.clip(scaling.centre + totals[1:] / count / scaling.scale, low, high)
+        return replace(scaling, centre=mean), count
+
+    longest = len(low) ** 0.5
+    middle, scale = (low + high) / 2, 2 / (high - low)
+    found, _ = moved(Scaling(low, high, middle, scale, longest, 0), share / 3)
+    counts = NormCounts(replace(found, norm=2 * longest), longest)
     held = np.cumsum(np.maximum(sums.sums(counts, share / 6), 0))
     median = int(np.searchsorted(held, held[-1] / 2)) if held[-1] > 0 else counts.cells - 1
-    norm = counts.most * (median + 1) / counts.cells
-    short = Scaling(low, high, mean, scale, norm, 0)
-    totals = sums.sums(RowTotals(short), share / 2) / GRID
-    count = max(float(totals[0]), 1.0)
-    mean = np.clip(mean + totals[1:] / count / scale, low, high)
-    return Scaling(low, high, mean, scale, norm, 0), count
+    return moved(replace(found, norm=longest * (median + 1) / counts.cells), share / 2)
 
 
 def missing(name: str, whom: str, example: str, bought: str) -> InputError:
@@ -305,14 +296,13 @@ def read_bounds(bounds: Any, features: int, name: str = "bounds") -> tuple[Float
     if bounds is None:
         example = "(low, high), one pair or one a feature"
         raise missing(name, "whoever is farthest out", example, "private_bounds")
-    pairs = np.shape(bounds)
-    if pairs not in {(2,), (features, 2)} or (pairs == (2,) and isinstance(bounds[0], Sequence)):
+    given = np.array(bounds, dtype=object)
+    if given.shape not in {(2,), (features, 2)}:
         fix = f"pass {name}=(low, high) or a list of {features} pairs"
         what, why = f"{name} are neither a pair nor one a feature", f"there are {features} features"
         raise InputError(what, why=why, fix=fix)
-    listed = [bounds] * features if pairs == (2,) else list(bounds)
-    exact = [[float(rational(end, name)) for end in pair] for pair in listed]
-    low, high = np.array(exact, dtype=np.float64).reshape(features, 2).T
+    exact = np.array([float(rational(end, name)) for end in given.flat]).reshape(given.shape)
+    low, high = np.array(np.broadcast_to(exact, (features, 2)).T)
     if not np.all(low < high):
         raise InputError(f"{name} are out of order", why="low < high", fix="swap them")
     half = high / 2 - low / 2
@@ -323,4 +313,4 @@ def read_bounds(bounds: Any, features: int, name: str = "bounds") -> tuple[Float
             "of coefficients would overflow",
             fix="express the column in another unit",
         )
-    return low.copy(), high.copy()
+    return low, high

@@ -123,17 +123,16 @@ def steps_of(estimator: Any) -> tuple[Step, ...]:
             fix = f"use one of discreet.learn: {', '.join(ESTIMATORS)}"
             raise InputError(f"an estimator of type {type(one).__name__}", why=why, fix=fix)
     said = [{k: v for k, v in one.get_params(deep=False).items() if v is not None} for one in parts]
-    plain = json.loads(json.dumps(said, default=_plain))
+    try:
+        plain = json.loads(json.dumps(said, default=_plain))
+    except (TypeError, ValueError, RecursionError) as wrong:
+        why, fix = "the ledger keeps texts, numbers and lists", "pass plain values"
+        raise InputError(f"a parameter that is not plain ({wrong})", why=why, fix=fix) from None
     return tuple((type(one).__name__, params) for one, params in zip(parts, plain, strict=True))
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, Fraction):
-        return str(value)
-    what = f"a parameter of type {type(value).__name__}"
-    raise InputError(what, why="the ledger keeps texts, numbers and lists", fix="pass plain values")
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(Fraction(value))
 
 
 def _make(name: str, params: Mapping[str, Any]) -> PrivateEstimator:
@@ -160,6 +159,5 @@ def read_amount(value: Any) -> Fraction:
     found = read_text(str(value))
     if found is not None and found >= 0:
         return found
-    raise InputError(
-        "an epsilon or delta that cannot be read", why="it is a short number", fix='pass "1/2"'
-    )
+    what, why = "an epsilon or delta that cannot be read", "it is a short number"
+    raise InputError(what, why=why, fix='pass "1/2"')

@@ -60,12 +60,12 @@ class CategoricalNB(PrivateClassifier):
     def _learn(self, sums: NoisySums) -> None:
         bins, labels = category_bins(self.n_categories, self.n_features_in_), len(self.classes_)
         self.bin_edges_ = list(bins.edges)
-        counts = sums.sums(BinCounts(bins, labels), Fraction(1)).reshape(-1, labels).T
-        sizes = np.maximum(counts.sum(axis=1) / len(bins.sizes), 1.0)
+        counts = sums.sums(BinCounts(bins, labels), Fraction(1)).reshape(-1, labels)
+        sizes = np.maximum(counts.sum(axis=0) / len(bins.sizes), 1.0)
         self.class_prior_ = sizes / sizes.sum()
         self.feature_log_prob_ = []
-        for own in np.split(np.maximum(counts, 0) + float(self.alpha), bins.starts[1:], axis=1):
-            self.feature_log_prob_.append(np.log(own / own.sum(axis=1, keepdims=True)))
+        for own in bins.split(np.maximum(counts, 0) + float(self.alpha)):
+            self.feature_log_prob_.append(np.log(own / own.sum(axis=0)).T)
 
     def _scores(self, x: Any) -> Floats:
         places = FeatureBins(tuple(self.bin_edges_)).places(self._fitted_features(x))

@@ -38,8 +38,8 @@ class NoisePlan:
     Guarantee:
         `steps` steps, each with a Poisson sample at `rate` and Gaussian noise of `multiplier` times
         the sensitivity, are (epsilon, delta)-differentially private, and their epsilon is at least
-        0.9998 of what is allowed. With `band` b > 1, a person
-        can be sampled at one of b steps, at b times the rate: `steps`/b rounded up such releases.
+        0.9998 of what is allowed. With `band` b > 1, a person can be sampled at one of b steps, at
+        b times the rate: `steps`/b rounded up such releases.
     Neighbours:
         One person more or less with all their rows. `people` is a public number, so that neither
         rate nor steps nor the divisor of a gradient depend on how many there are.

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -100,10 +101,12 @@ class NoisySums:
         root = float(self._mechanism(statistic, share).variance) ** 0.5
         return float(root / self.rows.full)
 
-    def coins(self, limit: int, size: int) -> NDArray[np.int64]:
+    def coins(self, limit: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Whole numbers below a limit, uniformly; they look at no data and are public."""
+        size = prod(shape)
         self._count(size)
-        return self._next(lambda: np.asarray(below(limit, size), dtype=np.int64))
+        drawn = self._next(lambda: np.asarray(below(limit, size), dtype=np.int64))
+        return drawn.reshape(shape)
 
     @property
     def guarantee(self) -> GDP:

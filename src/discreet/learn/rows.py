@@ -90,7 +90,11 @@ class PersonRows:
     def kept(self) -> "PersonRows":
         """The same rows, computed now and kept in small types for many passes."""
         (held,) = self.batches(1)
-        return replace(held.map(_as_doubles), batch=self.batch)
+
+        def doubles(one: Chunk) -> Chunk:
+            return Chunk(*(part.astype(np.float64) for part in (one.x, one.y, one.weight)))
+
+        return replace(held.map(doubles), batch=self.batch)
 
     def batches(self, many: int) -> "list[PersonRows]":
         """Rows dealt to so many batches by fair coins, computed now and kept as they are.
@@ -104,10 +108,8 @@ class PersonRows:
             y, weight = (np.concatenate(p) for p in ([c.y for c in some], [c.weight for c in some]))
             for at, batch in zip(_dealt(many, len(y)), held, strict=True):
                 batch.append(Chunk(small(x[:, at]).T, small(y[at]), small(weight[at])))
-        return [
-            PersonRows(batch.__iter__, self.full, self.bound, batch=(deal, i))
-            for i, batch in enumerate(held)
-        ]
+        mine = ((batch.__iter__, (deal, number)) for number, batch in enumerate(held))
+        return [replace(self, chunks=own, engine=None, batch=batch) for own, batch in mine]
 
 
 def _dealt(many: int, rows: int) -> list[Any]:
@@ -131,10 +133,6 @@ def small(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def _as_doubles(chunk: Chunk) -> Chunk:
-    return Chunk(*(part.astype(np.float64) for part in (chunk.x, chunk.y, chunk.weight)))
-
-
 def _with_target(chunk: Chunk) -> Chunk:
     known = np.isfinite(chunk.y)
     x = np.column_stack([chunk.x, np.where(known, chunk.y, 0.0)])
@@ -148,18 +146,27 @@ def rows_of(x: Floats, y: Floats | None, groups: Any, max_rows_per_unit: int) ->
     """
     target = np.zeros(len(x)) if y is None else y
     most = whole(max_rows_per_unit, "max_rows_per_unit", at_least=1)
-    codes = codes_of(groups, x, target)
+    codes = codes_of(groups, most, x, target)
+    weight, full, bound = np.ones(len(x)), 1, 1
+    if groups is not None:
+        weight, full, bound = weights_of(np.bincount(codes)[codes], most), FULL, FULL * most
+
+    def chunks() -> Iterator[Chunk]:
+        for at in range(0, len(x), SIZE):
+            some = slice(at, at + SIZE)
+            yield Chunk(x[some], target[some], weight[some])
+
+    return PersonRows(chunks, full, bound)
+
+
+def codes_of(groups: Any, most: int, *columns: Any) -> NDArray[np.int64]:
+    """The number of each row's person; columns that differ in length are refused.
+
+    So are people with more than one row whom nothing names: rows would be protected, not people.
+    """
     if groups is None and most > 1:
         what, why = f"max_rows_per_unit is {most} without groups", "each row would be a person"
         raise InputError(what, why=why, fix="pass groups, the name of each row's person")
-    if groups is None:
-        return PersonRows(_slices(x, target, np.ones(len(x))))
-    weight = weights_of(np.bincount(codes)[codes], most)
-    return PersonRows(_slices(x, target, weight), FULL, FULL * most)
-
-
-def codes_of(groups: Any, *columns: Any) -> NDArray[np.int64]:
-    """The number of each row's person; columns that differ in length are refused."""
     codes = np.arange(len(columns[0])) if groups is None else person_codes(groups)
     if any(len(one) != len(codes) for one in columns):
         what = "X, y and groups differ in length"
@@ -237,12 +244,3 @@ def person_codes(groups: Any) -> NDArray[np.int64]:
         array = np.array([codes.setdefault(item, len(codes)) for item in named], dtype=np.int64)
     found: NDArray[np.int64] = np.unique(array, return_inverse=True)[1].astype(np.int64)
     return found
-
-
-def _slices(x: Floats, y: Floats, weight: Floats) -> Callable[[], Iterator[Chunk]]:
-    def chunks() -> Iterator[Chunk]:
-        for at in range(0, len(x), SIZE):
-            some = slice(at, at + SIZE)
-            yield Chunk(x[some], y[some], weight[some])
-
-    return chunks

@@ -102,7 +102,8 @@ class StatisticalQueries:
         max_rows_per_unit: int = 1,
         columns: Sequence[str] | None = None,
     ) -> None:
-        self._queries, self._asked = whole(queries, "queries", at_least=1), 0
+        self._queries = whole(queries, "queries", at_least=1)
+        self.left = self._queries  # queries that can still be asked
         self._sums: NoisySums | None = None
         self._online: Any = None
         each = positive(epsilon, "epsilon") / self._queries
@@ -126,18 +127,13 @@ class StatisticalQueries:
 
         Of an online session the share of rows with some values.
         """
-        if self._asked == self._queries and self._online is None:
+        if self.left == 0 and self._online is None:
             what, fix = f"all {self._queries} queries are asked", "plan more queries from the start"
             why = "the budget was shared among so many"
             raise BudgetError(what, why=why, fix=fix, asked=1, left=0)
         answer = self._answer(function)
-        self._asked += self._online is None
+        self.left -= self._online is None
         return answer
-
-    @property
-    def left(self) -> int:
-        """Queries that can still be asked."""
-        return self._queries - self._asked
 
     @property
     def guarantee(self) -> GDP:
@@ -159,9 +155,8 @@ def _labels(y: Any) -> NDArray[Any]:
 def _summed(sums: NoisySums, share: Fraction, price: float, function: Any) -> QueryAnswer:
     """The mean of a function over rows in memory."""
     if not callable(function):
-        raise InputError(
-            "SQL or values about rows in memory", why="there is no table", fix="pass a function"
-        )
+        what, why = "SQL or values about rows in memory", "there is no table"
+        raise InputError(what, why=why, fix="pass a function")
     statistic = Expectation(function)
     total, count = sums.sums(statistic, share) / GRID
     noise = sums.sigma(statistic, share) / GRID / max(count, 1.0)

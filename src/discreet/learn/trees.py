@@ -71,14 +71,10 @@ class RandomForest(TreeClassifier):
     n_bins: Any = 8
 
     def _learn(self, sums: NoisySums) -> None:
-        inner = 2**self.max_depth - 1
-        features = sums.coins(self.n_features_in_, self.n_estimators * inner)
-        thresholds = 1 + sums.coins(self.n_bins - 1, self.n_estimators * inner)
-        trees = tuple(
-            Tree(features[at : at + inner], thresholds[at : at + inner])
-            for at in range(0, len(features), inner)
-        )
-        self._count(sums, self._own_bins(), trees, Fraction(1))
+        shape = self.n_estimators, 2**self.max_depth - 1
+        features = sums.coins(self.n_features_in_, shape)
+        thresholds = 1 + sums.coins(self.n_bins - 1, shape)
+        self._count(sums, self._own_bins(), tuple(map(Tree, features, thresholds)), Fraction(1))
 
 
 def _best_split(counts: Floats) -> tuple[int, int]:

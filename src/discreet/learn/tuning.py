@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,33 +11,14 @@ from sklearn.base import clone
 
 from discreet.errors import InputError
 from discreet.learn.classifiers import PrivateClassifier
-from discreet.learn.noisy_sums import NoisySums, RowStatistic
-from discreet.learn.rows import Chunk
+from discreet.learn.noisy_sums import NoisySums
+from discreet.learn.statistical_queries import Expectation
 from discreet.noise import below, bernoulli
 from discreet.privacy import RDP
 from discreet.rationals import Real, positive, proper_share, whole
 
 _ORDERS = [1 + x / 10 for x in range(1, 100)] + list(range(11, 64)) + [2**k for k in range(6, 12)]
 _SCORE = Fraction(1, 5)  # the share of each run for its score
-
-
-@dataclass(frozen=True)
-class RightLabels(RowStatistic):
-    """How many rows a fitted classifier is right about, and how many there are."""
-
-    estimator: Any
-
-    @property
-    def extent(self) -> tuple[int, int]:
-        """Two counts; at most 1 and 1."""
-        return 2, 2
-
-    def sums(self, chunk: Chunk) -> Any:
-        """Rows one by one: what is predicted of a row must not depend on those beside it."""
-        label, weight = chunk.labelled(len(self.estimator.classes_))
-        told = [self.estimator.predict(row[None])[0] for row in chunk.x]
-        right = np.array(told, dtype=object) == self.estimator.classes_[label]
-        return np.array([weight @ right.astype(bool), weight.sum()])
 
 
 def tune(
@@ -56,7 +36,7 @@ def tune(
 
     Candidates are unfitted classifiers of this package; their own epsilon and delta do not count.
     The answer's `guarantee_` is that of the whole search, and `score_` its noisy share of right
-    labels.
+    labels among all rows.
 
     Guarantee:
         (epsilon, delta)-differential privacy of the whole search, about a person with all rows.
@@ -77,16 +57,16 @@ def tune(
         why = "runs are compared by their share of right labels"
         fix = "pass single classifiers, not pipelines"
         raise InputError("a candidate that is no classifier of discreet.learn", why=why, fix=fix)
-    mu_squared = _mu_squared_of_run(
-        positive(epsilon, "epsilon"), proper_share(delta, "delta"), runs
-    )
+    price = positive(epsilon, "epsilon"), proper_share(delta, "delta")
+    mu_squared = _mu_squared_of_run(*price, runs)
     best: tuple[float, Any] | None = None
     while True:
         one = clone(candidates[below(len(candidates))])
         one.__dict__.pop("_spent")  # an account of its own: the search is counted as one
         rows = one._rows(X, y, groups, max_rows_per_unit)  # noqa: SLF001 - the package's own
         one._learn_from(NoisySums(rows, (1 - _SCORE) * mu_squared))  # noqa: SLF001
-        right, count = NoisySums(rows, _SCORE * mu_squared).sums(RightLabels(one), Fraction(1))
+        right_labels = Expectation(partial(_is_right, one))
+        right, count = NoisySums(rows, _SCORE * mu_squared).sums(right_labels, Fraction(1))
         score = float(np.clip(right / max(count, 1.0), 0, 1))
         if best is None or score > best[0]:
             best = score, one
@@ -98,18 +78,19 @@ def tune(
     return chosen
 
 
+def _is_right(model: Any, row: Any, label: float) -> bool:
+    """Whether a fitted classifier predicts the label of a row; no other row has a say."""
+    return bool(model.predict(row[None])[0] == model.classes_[int(label)])
+
+
 def search_guarantee(mu_squared: Fraction, runs: int) -> RDP:
     """The Renyi curve of a search, rounded up."""
     cost = float(mu_squared) / 2
     more = 2 * math.log(runs)
     extra = min(2 * (1 - 1 / b) * cost * b + more / b for b in _ORDERS)
-    curve = {
-        Fraction(a).limit_denominator(10): Fraction(
-            (cost * a + extra + math.log(runs) / (a - 1)) * (1 + 1e-12)
-        )
-        for a in _ORDERS
-    }
-    return RDP(curve.items())
+    costs = ((cost * a + extra + math.log(runs) / (a - 1)) * (1 + 1e-12) for a in _ORDERS)
+    orders = (Fraction(a).limit_denominator(10) for a in _ORDERS)
+    return RDP(zip(orders, map(Fraction, costs), strict=True))
 
 
 @lru_cache(maxsize=64)

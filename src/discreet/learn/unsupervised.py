@@ -29,7 +29,7 @@ class PCA(NamedOutputs, TransformerMixin, PrivateEstimator):  # type: ignore[mis
     """Principal components of features scaled by their bounds.
 
     Guarantee:
-        See `PrivateEstimator`: two releases for centring, one of all second moments.
+        See `PrivateEstimator`: three releases for centring, one of all second moments.
     Edge cases:
         Components are orthonormal whatever the noise; `explained_variance_` is at least 0.
     Reference: Dwork, Talwar, Thakurta, Zhang, Analyze Gauss, STOC 2014.
@@ -106,8 +106,7 @@ class ClusterTotals(RowStatistic):
     @property
     def extent(self) -> tuple[int, int]:
         """A count and a sum for each centre; its count and its norm."""
-        square: int = self.counted**2 + self.radius**2
-        return len(self.centres) * (1 + int(self.axes.shape[1])), square
+        return len(self.centres) * (1 + self.axes.shape[1]), self.counted**2 + self.radius**2
 
     def sums(self, chunk: Chunk) -> Any:
         """Rows by nearest centre."""
@@ -123,7 +122,7 @@ class KMeans(NamedOutputs, ClusterMixin, TransformerMixin, PrivateEstimator):  #
     """K-means of features scaled by their bounds.
 
     Guarantee:
-        See `PrivateEstimator`: three releases for centre and axes, one for each Lloyd step. Labels
+        See `PrivateEstimator`: four releases for centre and axes, one for each Lloyd step. Labels
         of the rows that were learned from are not kept: `predict` tells them.
     Edge cases:
         A cluster whose noisy count is small is started again at a random point.
@@ -186,7 +185,7 @@ class KMeans(NamedOutputs, ClusterMixin, TransformerMixin, PrivateEstimator):  #
 
 def starts(sums: NoisySums, k: int, spread: Floats, radius: int) -> Floats:
     """Points that look like the noisy spread of the rows, chosen far apart; no data is read."""
-    bits = sums.coins(1 << 16, 12 * _TRIES * len(spread)).reshape(12, _TRIES, len(spread))
+    bits = sums.coins(1 << 16, (12, _TRIES, len(spread)))
     points = (bits.sum(axis=0) / (1 << 16) - 6) * spread  # about normal
     points *= np.minimum(1, radius / np.maximum(np.linalg.norm(points, axis=1), 1.0))[:, None]
     chosen = [points[0]]

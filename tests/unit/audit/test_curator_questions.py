@@ -44,7 +44,6 @@ from discreet.learn.binning import BinCounts
 from discreet.learn.design import RowTotals
 from discreet.learn.noisy_sums import NoisySums
 from discreet.learn.statistical_queries import Expectation
-from discreet.learn.tuning import RightLabels
 from discreet.mechanisms import smooth_laws, vector_stream
 from discreet.mechanisms.continual import FactorizedCount
 from discreet.mechanisms.gaussian import RoundedGaussian
@@ -517,7 +516,7 @@ def test_one_noise_for_all_groups_of_a_stream_is_caught(monkeypatch):
     [
         ("RandomForest", BinCounts, "extent", property(lambda self: (_extent(self)[0], 1))),
         ("_queried", Expectation, "_of", lambda self, x, y: float(self.function(x, y)) * 1024),
-        ("_tuned", RightLabels, "extent", property(lambda _: (2, 1))),
+        ("_tuned", Expectation, "extent", property(lambda _: (2, 1))),
     ],
 )
 def test_a_sum_of_rows_that_is_larger_than_stated_is_caught(monkeypatch, asked, owner, name, wrong):

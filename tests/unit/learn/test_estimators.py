@@ -572,6 +572,17 @@ def test_a_plan_has_known_parameters_alone():
         FitPlan((("GaussianNB", {"classes": [0, 1], "bounds": [0, 1], "form": 3}),), 2)
 
 
+def test_a_parameter_that_the_ledger_cannot_keep_is_refused_in_words():
+    looped = []
+    looped.append(looped)
+    for odd in ({(1, 2): 3}, object(), {1, 2}, looped, Decimal("NaN"), 1j):
+        with pytest.raises(InputError, match="a parameter that is not plain"):
+            steps_of(learn.GaussianNB(classes=odd))
+    [[_, known]] = steps_of(learn.GaussianNB(epsilon=Fraction(1, 3), classes=np.array([0, 1])))
+    assert known["epsilon"] == "1/3"
+    assert known["classes"] == [0, 1]
+
+
 @pytest.mark.parametrize(
     "labels",
     [[True] + [1] * 500, [1.0] + [1] * 500, np.array([-0.0] + [0.0] * 500), [0] * 501],

@@ -182,12 +182,12 @@ def test_answers_of_a_tape_are_the_answers_of_the_run():
     x, _ = _rows()
     rows = rows_of(x, None, None, 1)
     run = NoisySums(rows, Fraction(1))
-    first = [run.sums(FeatureTotals(LOW, HIGH), Fraction(1, 2)), run.coins(9, 4)]
+    first = [run.sums(FeatureTotals(LOW, HIGH), Fraction(1, 2)), run.coins(9, (4,))]
     nobody = rows_of(x[:0], None, None, 1)
     again = NoisySums(nobody, Fraction(1), recorded=iter(run.tape))
 
     assert np.array_equal(again.sums(FeatureTotals(LOW, HIGH), Fraction(1, 2)), first[0])
-    assert np.array_equal(again.coins(9, 4), first[1])
+    assert np.array_equal(again.coins(9, (4,)), first[1])
     assert again.guarantee == run.guarantee
 
 

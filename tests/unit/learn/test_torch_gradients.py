@@ -36,6 +36,12 @@ class Attends(nn.Module):
         return self.inner(x, x, x, need_weights=False)[0]
 
 
+class Normalised(Attends):
+    def __init__(self):
+        super().__init__()
+        nn.utils.parametrizations.weight_norm(self.inner.out_proj)
+
+
 class Looks(Attends):
     """At something else, with masks, and tells where."""
 
@@ -182,6 +188,7 @@ MODELS = {
     "attention": (lambda: Tokens(Attends()), WORDS),
     "attention without bias": (lambda: Tokens(Attends(bias=False)), WORDS),
     "attention elsewhere": (lambda: Tokens(Looks()), WORDS),
+    "attention whose projection is parametrised": (lambda: Tokens(Normalised()), WORDS),
     "transformer block": (lambda: Tokens(ENCODER), WORDS),
     "attention by hand": (lambda: Tokens(Keys()), WORDS),
     "bias before a norm": (lambda: images(nn.Conv2d(4, 6, 3), nn.GroupNorm(6, 6)), PICTURES),

@@ -447,6 +447,8 @@ def test_parameters_that_would_give_something_away_are_refused():
         Trainer(network(), nn.functional.cross_entropy, **TOLD).fit(*rows())
     with pytest.raises(InputError, match="differ in length"):
         trainer().fit(rows()[0], rows(3)[1])
+    with pytest.raises(InputError, match="max_rows_per_unit is 3 without groups"):
+        trainer(max_rows_per_unit=3).fit(*rows())
     with pytest.raises(InputError, match="are no numbers"):
         trainer().fit(rows(3)[0], ["secret", "a", "b"])
     with pytest.raises(InputError, match="TensorDataset"):

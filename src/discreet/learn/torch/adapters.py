@@ -56,9 +56,8 @@ def add_adapters(
         if type(layer) is nn.Linear and f"{path}.{name}".endswith(ends)
     ]
     if not found:
-        raise InputError(
-            "no linear layer to adapt", why="none has such a name", fix="look at named_modules()"
-        )
+        what, why = "no linear layer to adapt", "none has such a name"
+        raise InputError(what, why=why, fix="look at named_modules()")
     model.requires_grad_(requires_grad=False)
     for parent, name, layer in found:
         setattr(parent, name, LowRankLinear(layer, size, scale))

@@ -23,6 +23,7 @@ class TrainingLedger:
 
     def __init__(self, folder: str | Path | None, facts: dict[str, Any]) -> None:
         self.folder = None if folder is None else Path(folder)
+        self._file = (self.folder or Path()) / "ledger"
         self._counted = 0
         if self.folder is None:
             return
@@ -39,10 +40,6 @@ class TrainingLedger:
             fix = "pass the same parameters, or another folder"
             raise InputError("a checkpoint of another training run", why=why, fix=fix)
         self._head = len(head)
-
-    @property
-    def _file(self) -> Path:
-        return (self.folder or Path()) / "ledger"
 
     @property
     def spent(self) -> int:

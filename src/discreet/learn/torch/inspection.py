@@ -203,25 +203,17 @@ def _learn_layout(listener: PersonGradients, losses: Losses, probes: list[Probe]
                 listener.calls, listener._rows = [], rows  # noqa: SLF001
                 losses(inputs, targets)
                 seen.append(listener.calls)
-        short = [
-            one
-            for one, other in zip(*seen, strict=True)
-            if _lengths(one, other, "output 0") != (2, 3)
-        ]
+        pairs = list(zip(*seen, strict=True))
+        short = [one for one, other in pairs if (one.length, other.length) != (2, 3)]
         shared = {one.name for one in short if isinstance(one.unit, nn.Embedding)}
         if again or not shared:
             break
         listener.expanded = shared
     listener.batched = [
-        {at for at in one.shapes if _lengths(one, other, at) == (2, 3)}
-        for one, other in zip(*seen, strict=True)
+        {at for at, many in one.lengths.items() if (many, other.lengths.get(at)) == (2, 3)}
+        for one, other in pairs
     ]
     return f"{short[0].name} ({type(short[0].unit).__name__})" if short else ""
-
-
-def _lengths(one: LayerCall, other: LayerCall, at: Any) -> tuple[int, int]:
-    first, second = ((*call.shapes.get(at, ()), 0)[0] for call in (one, other))
-    return first, second
 
 
 def _differs(listener: PersonGradients, losses: Losses, probe: Probe) -> str:
@@ -236,11 +228,10 @@ def _differs(listener: PersonGradients, losses: Losses, probe: Probe) -> str:
         for person in range(3):
             with torch.enable_grad():
                 loss = losses(*turned)[person]
-                torchs = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
-            sizes = [float(g.abs().max()) for g in torchs if g is not None and g.numel()]
-            largest = max(sizes, default=0.0)
-            for (name, one), found in zip(parameters.items(), torchs, strict=True):
-                theirs = torch.zeros_like(one) if found is None else found
+                trained = list(parameters.values())
+                torchs = torch.autograd.grad(loss, trained, materialize_grads=True)
+            largest = max((float(g.abs().max()) for g in torchs if g.numel()), default=0.0)
+            for (name, one), theirs in zip(parameters.items(), torchs, strict=True):
                 alone = (torch.arange(3, device=one.device) == person).to(one)
                 ours = own[name].weighted_sum(alone) if name in own else 0 * theirs
                 off = (ours.to(theirs) - theirs).abs().max()

@@ -9,14 +9,16 @@ can be read as P blocks. Three forms of the same thing, whichever is cheapest:
   person's gradient is ever written down. Cheaper where positions are few.
 * `LookupSlopes`: the same for an embedding, whose input is a number of a row.
 
+Each tells the squared l2 norm of every person's gradient (never below it, but for the last digits),
+the sum over people of weight times gradient (in float32 at least), and the gradients themselves.
+
 References: Goodfellow 2015 (norms without gradients); Li, Tramer, Liang, Hashimoto 2022 (ghost
 norms); Bu, Wang, Zha, Karypis 2023 (book-keeping: one backward pass).
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self, cast
+from typing import Any, Final, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
@@ -41,33 +43,7 @@ _SMALL_CONVOLUTION: Final = 1 << 22
 
 
 @dataclass(frozen=True)
-class PersonGradient(ABC):
-    """One parameter's gradient for every person of a batch."""
-
-    @abstractmethod
-    def norm_squares(self) -> Tensor:
-        """The squared l2 norm of each person's gradient, not below it but for the last digits."""
-
-    @abstractmethod
-    def weighted_sum(self, weights: Tensor) -> Tensor:
-        """The sum over people of weight times gradient, in float32 at least."""
-
-    @abstractmethod
-    def instantiated(self) -> "PersonMatrix":
-        """The gradients themselves."""
-
-    def without(self, gone: Tensor) -> Self:
-        """The same where some people's are nothing, finite or not."""
-
-        def kept(one: Tensor) -> Tensor:
-            return one.masked_fill(gone.view(-1, *[1] * (one.dim() - 1)), 0)
-
-        parts = {name: kept(one) for name, one in vars(self).items() if torch.is_tensor(one)}
-        return replace(self, **parts)
-
-
-@dataclass(frozen=True)
-class PersonMatrix(PersonGradient):
+class PersonMatrix:
     """Gradients one under another: P x the parameter's shape."""
 
     grads: Tensor
@@ -91,7 +67,7 @@ class PersonMatrix(PersonGradient):
 
 
 @dataclass(frozen=True)
-class OuterProducts(PersonGradient):
+class OuterProducts:
     """Slopes (P x T x p) times inputs (P x T x d), summed over T: a linear layer's gradient."""
 
     inputs: Tensor
@@ -118,14 +94,14 @@ class OuterProducts(PersonGradient):
             slopes = slopes * each
         return _product(slopes.flatten(0, 1).T, inputs.flatten(0, 1))[: self.size]
 
-    def instantiated(self) -> "PersonMatrix":
+    def instantiated(self) -> PersonMatrix:
         """One matrix product a person."""
         grads = torch.bmm(self.slopes.transpose(1, 2), self.inputs)
         return PersonMatrix(grads[:, : self.size])
 
 
 @dataclass(frozen=True)
-class LookupSlopes(PersonGradient):
+class LookupSlopes:
     """Slopes (P x T x d) of looked-up vectors, by their place (P x T) in a table of `size`."""
 
     places: Tensor
@@ -143,16 +119,29 @@ class LookupSlopes(PersonGradient):
         """Scattered into the table."""
         g = self.slopes.to(torch.promote_types(self.slopes.dtype, torch.float32))
         table = g.new_zeros(self.size, g.shape[-1])
-        return table.index_add_(
-            0, self.places.flatten(), (g * weights[:, None, None]).flatten(0, 1)
-        )
+        weighted = (g * weights[:, None, None]).flatten(0, 1)
+        return table.index_add_(0, self.places.flatten(), weighted)
 
-    def instantiated(self) -> "PersonMatrix":
+    def instantiated(self) -> PersonMatrix:
         """A table for each person."""
         people, _, width = self.slopes.shape
         tables = self.slopes.new_zeros(people, self.size, width)
         where = self.places[:, :, None].expand_as(self.slopes)
         return PersonMatrix(tables.scatter_add_(1, where, self.slopes))
+
+
+PersonGradient: TypeAlias = PersonMatrix | OuterProducts | LookupSlopes
+"""One parameter's gradient for every person of a batch."""
+
+
+def without(one: PersonGradient, gone: Tensor) -> PersonGradient:
+    """The same where some people's are nothing, finite or not."""
+    parts: dict[str, Any] = {
+        name: part.masked_fill(gone.view(-1, *[1] * (part.dim() - 1)), 0)
+        for name, part in vars(one).items()
+        if torch.is_tensor(part)
+    }
+    return replace(one, **parts)
 
 
 def _product(left: Tensor, right: Tensor) -> Tensor:
@@ -190,12 +179,10 @@ Found = dict[str, PersonGradient]
 """What a layer's call gave, by the name of its parameter."""
 
 
-def linear_rule(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
+def _linear(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
     """A weight and perhaps a bias, used on every position of every row."""
-    slopes = g.reshape(people, -1, g.shape[-1])
-    pairs = OuterProducts(
-        x.to(g.dtype).reshape(people, -1, x.shape[-1]), _aligned(slopes), g.shape[-1]
-    )
+    inputs, slopes = (one.reshape(people, -1, one.shape[-1]) for one in (x.to(g.dtype), g))
+    pairs = OuterProducts(inputs, _aligned(slopes), g.shape[-1])
     found: Found = {"weight": pairs if _is_cheap(pairs) else pairs.instantiated()}
     if layer.bias is not None:
         found["bias"] = PersonMatrix(slopes.sum(1))
@@ -246,25 +233,24 @@ def _convolution(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
 
 def _normalisation(layer: Any, x: Tensor, g: Tensor, people: int) -> Found:
     """Layers that normalise each row by itself, then scale and shift."""
+    plain = {  # what makes a scale and a shift nothing
+        name: torch.full_like(own, float(name == "weight"), dtype=torch.float32)
+        for name, own in layer.named_parameters()
+    }
     x, g = x.float(), g.float()
-    places, spread = (people, -1, *getattr(layer, "normalized_shape", ())), [1]
+    slopes = {"weight": g * torch.func.functional_call(layer, plain, x), "bias": g}
     if isinstance(layer, nn.GroupNorm):
-        plain = functional.group_norm(x, layer.num_groups, None, None, layer.eps)
-        places, spread = (*places, layer.num_channels, g.shape[2:].numel()), [1, 3]
-    elif isinstance(layer, nn.LayerNorm):
-        plain = functional.layer_norm(x, layer.normalized_shape, None, None, layer.eps)
+        shape, spread = (layer.num_channels, g.shape[2:].numel()), [1, 3]
     else:
-        plain = functional.rms_norm(x, layer.normalized_shape, None, layer.eps)
-    found: Found = {"weight": PersonMatrix((g * plain).reshape(places).sum(spread))}
-    if getattr(layer, "bias", None) is not None:
-        found["bias"] = PersonMatrix(g.reshape(places).sum(spread))
-    return found
+        shape, spread = layer.normalized_shape, [1]
+    places = people, -1, *shape
+    return {n: PersonMatrix(slopes[n].reshape(places).sum(spread)) for n in plain}
 
 
 Rule = Callable[[Any, Tensor, Tensor, int], Found]
 
 RULES: Final[dict[type[nn.Module], Rule]] = {
-    nn.Linear: linear_rule,
+    nn.Linear: _linear,
     nn.Embedding: _embedding,
     **dict.fromkeys((nn.Conv1d, nn.Conv2d, nn.Conv3d), _convolution),
     **dict.fromkeys((nn.LayerNorm, nn.RMSNorm, nn.GroupNorm), _normalisation),

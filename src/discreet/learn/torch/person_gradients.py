@@ -5,12 +5,10 @@ no sum over a batch. A layer with a rule (`layers`) turns slopes into gradients 
 module that owns parameters is run again for each person under `torch.vmap`.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, Final
 
 import torch
@@ -19,20 +17,17 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from discreet.errors import InputError, InvariantBroken
-from discreet.learn.torch.layers import Found, PersonGradient, PersonMatrix, linear_rule, rule_of
+from discreet.learn.torch.layers import Found, PersonGradient, PersonMatrix, Rule, rule_of
 
 
 @contextmanager
 def changed(attributes: Iterable[tuple[object, str, Any]]) -> Iterator[None]:
     """Objects with other values of some attributes for a while."""
-    before = [(one, name, getattr(one, name), value) for one, name, value in attributes]
-    try:
-        for one, name, _, value in before:
+    with ExitStack() as undo:
+        for one, name, value in attributes:
+            undo.callback(setattr, one, name, getattr(one, name))
             setattr(one, name, value)
         yield
-    finally:
-        for one, name, value, _ in before:
-            setattr(one, name, value)
 
 
 class _Joined(torch.autograd.Function):
@@ -61,25 +56,35 @@ class LayerCall:
 
     name: str
     unit: nn.Module
-    rule: Callable[[Tensor, Tensor, int], Found] | None
-    inputs: dict[int | str, Any]
+    rule: Rule | None
+    inputs: dict[Any, Any]
     versions: list[int] = field(default_factory=list)
-    outputs: list[tuple[int, ...]] = field(default_factory=list)
+    length: int = 0
+    """The first dimension of what came out."""
+
     slopes: dict[int, Tensor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.versions = self.now
+        self.versions = [one._version for one in self.tensors.values()]  # noqa: SLF001 - torch has no public name
 
     @property
-    def now(self) -> list[int]:
-        """How often each input was changed in place."""
-        return [one._version for one in self.inputs.values() if torch.is_tensor(one)]  # noqa: SLF001 - torch has no public name
+    def tensors(self) -> dict[Any, Tensor]:
+        """The inputs that are tensors."""
+        return {at: one for at, one in self.inputs.items() if torch.is_tensor(one)}
 
     @property
-    def shapes(self) -> dict[Any, tuple[int, ...]]:
-        """Shapes of what went in, and of what came out."""
-        went = {at: tuple(one.shape) for at, one in self.inputs.items() if torch.is_tensor(one)}
-        return went | {f"output {at}": shape for at, shape in enumerate(self.outputs)}
+    def lengths(self) -> dict[Any, int]:
+        """The first dimension of each tensor that went in."""
+        return {at: (*one.shape, 0)[0] for at, one in self.tensors.items()}
+
+    def check_unchanged(self) -> None:
+        """Refuse an input that was changed in place since."""
+        if [one._version for one in self.tensors.values()] != self.versions:  # noqa: SLF001 - likewise
+            raise InputError(
+                f"the input of {self.name} ({type(self.unit).__name__}) is changed in place",
+                why="a person's gradient is made of what went in",
+                fix="use operations that are not in place (inplace=False) before it",
+            )
 
 
 class PersonGradients:
@@ -99,10 +104,8 @@ class PersonGradients:
         self.calls: list[LayerCall] = []
         self._names = {id(p): n for n, p in self.parameters.items()}
         self._found: dict[str, PersonGradient] = {}
-        self._uses: Counter[str] = Counter()
         device = next(model.parameters()).device
         self._anchor = torch.zeros((), device=device, requires_grad=True)
-        self._attended: set[nn.Module] = set()
         self._open, self._people, self._rows = False, 0, 0
 
     def of(
@@ -113,9 +116,8 @@ class PersonGradients:
         precision: Callable[[], AbstractContextManager[Any]],
     ) -> dict[str, PersonGradient]:
         """Gradients of a scalar loss whose model ran on `people` times `rows` slots."""
-        self._found, self.calls, self._uses = {}, [], Counter()
+        self._found, self.calls = {}, []
         self._people, self._rows = people, people * rows
-        self._attended.clear()
         with self._listening():
             with precision():
                 total = loss()
@@ -130,51 +132,37 @@ class PersonGradients:
 
     def placed(self, found: Found) -> list[tuple[slice, PersonGradient]]:
         """Gradients by their place in a sum; the many of one dimension are one matrix together."""
-        small = {n: p for n, p in self.parameters.items() if p.dim() < 2}
-        parts = [
-            found[n].instantiated().grads.flatten(1)
-            if n in found
-            else torch.zeros(self._people, p.numel(), device=p.device)
-            for n, p in small.items()
-        ]
-        at = sum(p.numel() for p in small.values())
+        small, at = [], 0
         places: list[tuple[slice, PersonGradient]] = []
-        if parts:
-            places.append((slice(0, at), PersonMatrix(torch.cat(parts, 1))))
-        for name, one in list(self.parameters.items())[len(small) :]:
-            if name in found:
+        for name, one in self.parameters.items():
+            if one.dim() < 2:
+                none = one.new_zeros(self._people, one.numel())
+                small.append(found[name].instantiated().grads.flatten(1) if name in found else none)
+            elif name in found:
                 places.append((slice(at, at + one.numel()), found[name]))
             at += one.numel()
+        if small:
+            joined = PersonMatrix(torch.cat(small, 1))
+            places.insert(0, (slice(0, joined.grads.shape[1]), joined))
         return places
 
     @contextmanager
     def _listening(self) -> Iterator[None]:
         """Hear every call of a unit; parameters ask for no gradient meanwhile."""
-        hooks = [
-            unit.register_forward_hook(self._heard(name), with_kwargs=True)
-            for name, unit in self.units.items()
-        ]
-        hooks += [
-            self.units[name].register_forward_pre_hook(self._expand) for name in self.expanded
-        ]
-        attentions = [
-            (name, unit)
-            for name, unit in self.units.items()
-            if type(unit) is nn.MultiheadAttention and unit.in_proj_weight is not None
-        ]
-        for name, unit in attentions:
-            unit.forward = self._attention(name, unit)  # type: ignore[method-assign]
         quiet = [(one, "requires_grad", False) for one in self.parameters.values()]
-        self._open = True
-        try:
-            with torch.enable_grad(), changed(quiet):
-                yield
-        finally:
-            self._open = False
-            for _, unit in attentions:
-                del unit.forward
-            for hook in hooks:
-                hook.remove()
+        with torch.enable_grad(), changed(quiet), ExitStack() as hooks:
+            for name, unit in self.units.items():
+                if name in self.expanded:
+                    hooks.enter_context(unit.register_forward_pre_hook(self._expand))
+                if type(unit) is nn.MultiheadAttention and _has_own_projections(unit):
+                    unit.forward = self._attention(name, unit)  # type: ignore[method-assign]
+                    hooks.callback(delattr, unit, "forward")
+                else:
+                    heard = partial(self._heard, name)
+                    hooks.enter_context(unit.register_forward_hook(heard, with_kwargs=True))
+            hooks.callback(setattr, self, "_open", False)  # noqa: FBT003 - its third argument
+            self._open = True
+            yield
 
     def _expand(self, unit: nn.Module, args: tuple[Any, ...]) -> Any:
         """Places that all rows share (positions, say), written down for each row."""
@@ -182,26 +170,19 @@ class PersonGradients:
         lead = places if places.dim() > 1 and places.shape[0] == 1 else places[None]
         return (lead.expand(self._rows, *lead.shape[1:]), *args[1:])
 
-    def _heard(self, name: str) -> Callable[..., Any]:
-        def hook(unit: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
-            if not self._open or unit in self._attended:
-                self._attended.discard(unit)
-                return None
-            rule = rule_of(unit)
-            known = None if rule is None else partial(rule, unit)
-            inputs: dict[int | str, Any] = dict(enumerate(args))
-            inputs.update(kwargs)
-            call = LayerCall(name, unit, known, inputs)
-            return self._follow(call, out, [p for _, p in unit.named_parameters()])
+    def _heard(
+        self, name: str, unit: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+    ) -> Any:
+        if not self._open:
+            return out
+        given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+        return self._follow(LayerCall(name, unit, rule_of(unit), given), out)
 
-        return hook
-
-    def _follow(self, call: LayerCall, out: Any, parameters: list[nn.Parameter]) -> Any:
-        """Ask for the slopes of what came out of a call, which uses these parameters."""
+    def _follow(self, call: LayerCall, out: Any) -> Any:
+        """Ask for the slopes of what came out of a call."""
         several = list(out) if isinstance(out, (tuple, list)) else [out]
-        call.outputs = [tuple(one.shape) if torch.is_tensor(one) else () for one in several]
+        call.length = (*getattr(several[0], "shape", ()), 0)[0]
         self.calls.append(call)
-        self._uses.update(self._names[id(p)] for p in parameters if id(p) in self._names)
         for at, one in enumerate(several):
             if torch.is_tensor(one) and one.is_floating_point():
                 joined = one if one.requires_grad else _Joined.apply(one, self._anchor)  # type: ignore[no-untyped-call] # torch's own
@@ -213,47 +194,37 @@ class PersonGradients:
         def hook(slope: Tensor) -> None:
             call.slopes[at] = slope
             if call.rule is not None:
-                (x,) = (one for one in call.inputs.values() if torch.is_tensor(one))
-                _unchanged(call)
+                (x,) = call.tensors.values()
+                call.check_unchanged()
                 if len(slope) != self._rows:  # rows that were chosen by their values, say
                     raise _other_calls()
-                self._add(call, call.rule(x.detach(), slope, self._people))
+                self._add(call, call.rule(call.unit, x.detach(), slope, self._people))
                 call.inputs, call.slopes = {}, {}
 
         return hook
 
     def _attention(self, name: str, unit: nn.MultiheadAttention) -> Callable[..., Any]:
         """Self-attention as two linear layers that are heard; any other kind as it is."""
-        usual = unit.forward
+        usual, out_proj = unit.forward, unit.out_proj
+        first = _linear(unit.in_proj_weight, unit.in_proj_bias)
+        last = _linear(out_proj.weight, out_proj.bias)
 
-        def linear(x: Tensor, weight: Any, bias: Any, prefix: str) -> Any:
-            layer = SimpleNamespace(weight=weight, bias=bias)
-
-            def rule(x: Tensor, slope: Tensor, people: int) -> Found:
-                found = linear_rule(layer, x, slope, people)
-                return {f"{prefix}{n}": one for n, one in found.items()}
-
-            call = LayerCall(f"{name}.{prefix}", unit, rule, {0: x})
-            used = [one for one in (weight, bias) if one is not None]
-            return self._follow(call, functional.linear(x, weight, bias), used)
+        def called(layer: nn.Linear, x: Tensor) -> Any:
+            return self._heard(name, layer, (x,), {}, layer(x))
 
         def forward(query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Any:
             told = dict(zip(_ATTENTION, args, strict=False)) | kwargs
-            plain = query is key is value and query.dim() == 3
-            plain = plain and not told.get("need_weights", True)
-            if not (plain and unit.bias_k is None and not unit.add_zero_attn and self._open):
-                return usual(query, key, value, *args, **kwargs)
-            self._attended.add(unit)
+            plain = query is key is value and query.dim() == 3 and unit.bias_k is None
+            if not (plain and self._open) or told.get("need_weights", True) or unit.add_zero_attn:
+                given = query, key, value, *args
+                return self._heard(name, unit, given, kwargs, usual(*given, **kwargs))
             rows, places, width = query.shape
             shape = rows, places, 3, unit.num_heads, unit.head_dim
-            joined = linear(query, unit.in_proj_weight, unit.in_proj_bias, "in_proj_")
-            parts = joined.view(shape).permute(2, 0, 3, 1, 4)
+            q, k, v = called(first, query).view(shape).permute(2, 0, 3, 1, 4)
             drop = unit.dropout if unit.training else 0.0
             mask = _mask(told, rows, unit.num_heads, query)
-            q, k, v = parts
             out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=drop)
-            flat = out.transpose(1, 2).reshape(rows, places, width)
-            return linear(flat, unit.out_proj.weight, unit.out_proj.bias, "out_proj."), None
+            return called(last, out.transpose(1, 2).reshape(rows, places, width)), None
 
         return forward
 
@@ -261,31 +232,26 @@ class PersonGradients:
         owned = dict(call.unit.named_parameters())
         for name, gradient in found.items():
             whole = self._names.get(id(owned[name]))
-            if whole is None:
-                continue
-            if self._uses[whole] > 1:  # gradients of a shared parameter add up before their norm
-                grads = gradient.instantiated().grads
-                other = self._found.get(whole)
-                both = grads if other is None else grads + other.instantiated().grads
-                self._found[whole] = PersonMatrix(both)
-            else:
+            if whole in self._found:  # gradients of a shared parameter add up before their norm
+                some, more = self._found[whole].instantiated(), gradient.instantiated()
+                self._found[whole] = PersonMatrix(some.grads + more.grads)
+            elif whole is not None:
                 self._found[whole] = gradient
 
     def _by_person(self, number: int, call: LayerCall) -> Found:
         """Run a unit again for each person, and differentiate."""
-        _unchanged(call)
+        call.check_unchanged()
         unit, people = call.unit, self._people
-        own = dict(unit.named_parameters())
-        rest = {n: p.detach() for n, p in own.items() if id(p) not in self._names}
-        mine = {n: p.detach() for n, p in own.items() if id(p) in self._names}
+        rest = {n: p.detach() for n, p in unit.named_parameters()}
+        mine = {n: rest.pop(n) for n, p in unit.named_parameters() if id(p) in self._names}
 
         def blocks(one: Tensor) -> Tensor:
             return one.detach().reshape(people, -1, *one.shape[1:])
 
         if number >= len(self.batched):
             raise _other_calls()
-        tensors = {at: one for at, one in call.inputs.items() if torch.is_tensor(one)}
-        batched = {at: blocks(one) for at, one in tensors.items() if at in self.batched[number]}
+        first = self.batched[number]
+        batched = {at: blocks(one) for at, one in call.tensors.items() if at in first}
         slopes = {at: blocks(one) for at, one in call.slopes.items()}
 
         def value(ours: Any, inputs: Any, slopes: Any) -> Tensor:
@@ -299,14 +265,13 @@ class PersonGradients:
         gradient = torch.func.grad(value)
 
         def one_by_one(ours: Any, *parts: dict[Any, Tensor]) -> dict[str, Tensor]:
-            device = next(iter(mine.values())).device
-            before = _random_state(device)
+            inner = unit.num_layers - 1 if isinstance(unit, nn.RNNBase) else 0
+            if inner and unit.training and unit.dropout:
+                raise RuntimeError("randomness")
             each = [
                 gradient(ours, *({k: v[at] for k, v in one.items()} for one in parts))
                 for at in range(people)
             ]
-            if not torch.equal(before, _random_state(device)):
-                raise RuntimeError("randomness")
             return {name: torch.stack([one[name] for one in each]) for name in mine}
 
         together = torch.vmap(gradient, in_dims=(None, 0, 0), randomness="error")
@@ -315,11 +280,13 @@ class PersonGradients:
                 run = one_by_one if type(unit) in _RECURRENT else together
                 grads = run(mine, batched, slopes)
         except (RuntimeError, NotImplementedError, ValueError) as wrong:
-            raise _not_by_person(call, wrong) from None
-        return {
-            name: PersonMatrix(one if one.dim() > 1 else one[:, None])
-            for name, one in grads.items()
-        }
+            random = "randomness" in str(wrong)
+            raise InputError(
+                f"{call.name or 'the model'} ({type(unit).__name__}) cannot run person by person",
+                why="it draws random numbers inside" if random else type(wrong).__name__,
+                fix="set its dropout to 0, or build it of layers that have a rule",
+            ) from None
+        return {n: PersonMatrix(one if one.dim() > 1 else one[:, None]) for n, one in grads.items()}
 
 
 _RECURRENT: Final = nn.RNN, nn.LSTM, nn.GRU, nn.RNNCell, nn.LSTMCell, nn.GRUCell
@@ -332,44 +299,32 @@ _ATTENTION: Final = "key_padding_mask", "need_weights", "attn_mask", "average_at
 """Arguments of attention by their place, after query, key and value."""
 
 
+def _has_own_projections(unit: nn.MultiheadAttention) -> bool:
+    """Whether weights are parameters as they are: one of all inputs, one of what comes out."""
+    return all(isinstance(p, nn.Parameter) for p in (unit.in_proj_weight, unit.out_proj.weight))
+
+
+def _linear(weight: Any, bias: Any) -> nn.Linear:
+    """A layer of parameters that another module owns."""
+    layer = nn.Linear(1, 1, device="meta")
+    layer.weight, layer.bias = weight, bias
+    return layer
+
+
 def _mask(told: Mapping[str, Any], rows: int, heads: int, like: Tensor) -> Tensor | None:
     """Both masks of an attention as one that is added."""
-    found: Tensor | None = None
-    for name in ("attn_mask", "key_padding_mask"):
-        mask = told.get(name)
-        if mask is None:
-            continue
-        if mask.dtype is torch.bool:
-            mask = torch.zeros_like(mask, dtype=like.dtype).masked_fill_(mask, float("-inf"))
-        if name == "key_padding_mask":
-            mask = mask[:, None, None, :]
-        elif mask.dim() == 3:
-            mask = mask.view(rows, heads, *mask.shape[1:])
-        found = mask if found is None else found + mask
-    return found
-
-
-def _random_state(device: torch.device) -> Tensor:
-    """The state of the generator that layers on a device draw from."""
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-
-
-def _unchanged(call: LayerCall) -> None:
-    if call.now != call.versions:
-        raise InputError(
-            f"the input of {call.name} ({type(call.unit).__name__}) is changed in place",
-            why="a person's gradient is made of what went in",
-            fix="use operations that are not in place (inplace=False) before it",
-        )
-
-
-def _not_by_person(call: LayerCall, wrong: Exception) -> InputError:
-    random = "randomness" in str(wrong)
-    return InputError(
-        f"{call.name or 'the model'} ({type(call.unit).__name__}) cannot run person by person",
-        why="it draws random numbers inside" if random else type(wrong).__name__,
-        fix="set its dropout to 0, or build it of layers that have a rule",
-    )
+    attended, padding = (told.get(name) for name in ("attn_mask", "key_padding_mask"))
+    if attended is not None and attended.dim() == 3:
+        attended = attended.view(rows, heads, *attended.shape[1:])
+    found = [attended, None if padding is None else padding[:, None, None, :]]
+    added = [
+        torch.zeros_like(one, dtype=like.dtype).masked_fill_(one, float("-inf"))
+        if one.dtype is torch.bool
+        else one
+        for one in found
+        if one is not None
+    ]
+    return sum(added[1:], added[0]) if added else None
 
 
 def _other_calls() -> InvariantBroken:

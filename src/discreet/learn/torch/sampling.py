@@ -44,6 +44,11 @@ class PeopleBatch:
         inputs = tuple(one[slots] for one in self.inputs)
         return PeopleBatch(inputs, targets, weights.flatten(), self.people, self.rows)
 
+    def halves(self) -> "list[PeopleBatch]":
+        """Two halves of the people who weigh something, where there are several."""
+        some = self.weights.view(self.people, -1).sum(1).nonzero().flatten()
+        return [self.only(half) for half in some.chunk(2)] if len(some) > 1 else []
+
 
 Batches = Iterator[PeopleBatch]
 
@@ -70,17 +75,14 @@ class PeopleSampler:
         rows: int,
         at_once: int,
         places: int = 1,
-        seats: NDArray[Any] | None = None,
     ) -> None:
         self.inputs, self.targets, self.rows, self.at_once = inputs, targets, rows, at_once
-        codes = codes_of(people, *inputs, *([] if targets is None else [targets]))
+        codes = codes_of(people, rows, *inputs, *([] if targets is None else [targets]))
         self.order = np.argsort(codes, kind="stable")
         self.counts = np.bincount(codes)
         self.starts = np.concatenate([[0], np.cumsum(self.counts)])
         self.places = places
-        self.seats = (
-            _block_of(len(self.counts), lambda n: below(places, n)) if seats is None else seats
-        )
+        self.seats = _block_of(len(self.counts), lambda n: below(places, n))
 
     def sample(self, step: int, rate: Fraction) -> NDArray[Any]:
         """The people of one step."""
@@ -91,10 +93,9 @@ class PeopleSampler:
     def batches(self, sampled: NDArray[Any], device: torch.device) -> Callable[[], Batches]:
         """Their rows, in batches of one shape that are made at each call, with nothing drawn."""
         first = _block_of(len(self.counts), lambda n: below(1 << 32, n))
-        places = range(0, len(sampled), self.at_once)
-        return lambda: (
-            self._batch(sampled[at : at + self.at_once], first, device) for at in places
-        )
+        places = range(self.at_once, len(sampled), self.at_once)
+        parts = np.split(sampled, places) if len(sampled) else []
+        return lambda: (self._batch(some, first, device) for some in parts)
 
     def _batch(self, some: NDArray[Any], first: Any, device: torch.device) -> PeopleBatch:
         filled, places = np.resize(some, self.at_once), np.arange(self.rows)

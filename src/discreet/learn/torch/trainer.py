@@ -2,13 +2,13 @@
 
 import copy
 import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
 from functools import cached_property, partial
+from operator import mul
 from pathlib import Path
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from discreet.learn.noise_plan import GradientGrid, NoisePlan
 from discreet.learn.torch.checkpoints import TrainingLedger
 from discreet.learn.torch.grid_noise import GradientNoise
 from discreet.learn.torch.inspection import inspect, refuse_layers
-from discreet.learn.torch.layers import PersonGradient
+from discreet.learn.torch.layers import PersonGradient, without
 from discreet.learn.torch.person_gradients import PersonGradients
 from discreet.learn.torch.sampling import Batches, PeopleBatch, PeopleSampler
 from discreet.noise import below
@@ -97,7 +97,11 @@ class Trainer:
             raise InputError("people is missing", why=why, fix=fix)
         self.plan = NoisePlan(epsilon, delta, people, batch, epochs, band)  # type: ignore[arg-type] # read there
         refuse_layers(model)
-        self.model, self.loss = model, _one_a_row(loss)
+        self.model: nn.Module = model
+        self.loss: Any = loss
+        if isinstance(loss, nn.Module) and hasattr(loss, "reduction"):
+            self.loss = copy.copy(loss)  # a loss of torch, told not to reduce
+            self.loss.reduction = "none"
         self.device = next(model.parameters()).device
         trained = [p for p in model.parameters() if p.requires_grad]
         self.grid = GradientGrid(positive(clip, "clip"), sum(p.numel() for p in trained))
@@ -108,12 +112,17 @@ class Trainer:
                 fix="pass a function: optimizer=lambda p: torch.optim.SGD(p, lr=0.1)",
             )
         self.optimizer = (optimizer or partial(torch.optim.Adam, lr=1e-3))(trained)
-        self.schedule = None if schedule is None else schedule(self.optimizer)
+        self._parts: dict[str, Any] = {"model": model, "optimizer": self.optimizer}
+        if schedule is not None:
+            self._parts["schedule"] = schedule(self.optimizer)
         self.rows = whole(max_rows_per_unit, "max_rows_per_unit", at_least=1)
         room = _NUMBERS.get(self.device.type, 1 << 26) // self.grid.dimension
         most = at_once or max(8, min(_AT_ONCE, batch // 4, room))
         self.at_once = whole(most, "at_once", at_least=1)
         self.precision, self.exact = precision, exact
+        self._autocast: Callable[[], AbstractContextManager[Any]] = nullcontext
+        if precision is not torch.float32:
+            self._autocast = partial(torch.autocast, self.device.type, dtype=precision)
         self.checkpoint, self.progress = checkpoint, progress
         self.every = whole(every, "every", at_least=1)
         self._step, self._ledger = 0, TrainingLedger(None, {})
@@ -122,9 +131,8 @@ class Trainer:
         self._sums: list[Tensor] = []
         self._told: list[Tensor] = []
         if self.grid.clip < _LEAST:
-            raise InputError(
-                "clip is below 2^-40", why="squares of float32 vanish", fix="scale the loss"
-            )
+            what, why = "clip is below 2^-40", "squares of float32 vanish"
+            raise InputError(what, why=why, fix="scale the loss")
         if isinstance(self.optimizer, torch.optim.LBFGS):
             what = "an optimizer that asks for the loss again"
             raise InputError(what, why="a step releases one gradient", fix="use Adam or SGD")
@@ -145,10 +153,11 @@ class Trainer:
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Train on rows; `X` is a tensor or a tuple of tensors, `groups` names people."""
         inputs, targets, gradients = self.check(X, y)
-        self.open(self.checkpoint)
-        seats = self._resume()
         told = {"rows": self.rows, "at_once": self.at_once, "places": self.plan.band}
-        self._train(PeopleSampler(inputs, targets, groups, seats=seats, **told), gradients)
+        sampler = PeopleSampler(inputs, targets, groups, **told)
+        self._ledger = TrainingLedger(self.checkpoint, self.facts())
+        sampler.seats = self._resume(sampler.seats)
+        self._train(sampler, gradients)
         return self
 
     def check(self, X: Any, y: Any) -> tuple[tuple[Tensor, ...], Tensor | None, PersonGradients]:
@@ -163,24 +172,25 @@ class Trainer:
         heard = inspect(self.model, self._losses, inputs, targets, self._autocast, **shape)
         return inputs, targets, heard
 
-    def open(self, folder: str | Path | None) -> int:
-        """Keep steps and states in a folder, or go on from the steps that it has: how many."""
-        self.checkpoint = folder
-        self._ledger = TrainingLedger(folder, self.facts())
-        return self._ledger.spent
+    def record_ahead(self, folder: Path, spent: int, record: Callable[[int], None]) -> None:
+        """Keep the run in a folder, and have steps recorded elsewhere too, a few at a time.
 
-    def record_ahead(self, spent: int, record: Callable[[int], None]) -> None:
-        """Have steps recorded elsewhere before they are taken, a few at a time.
-
-        Those that were recorded, `spent`, are never taken again, whatever the folder says: it may
-        be a copy of an earlier one.
+        Steps are recorded before they are taken. Those that were, `spent`, are never taken again,
+        whatever the folder says: it may be a copy of an earlier one.
         """
-        self._ledger.lose(spent)
-        self._record, self._recorded = record, self._ledger.spent
+        ledger = TrainingLedger(folder, self.facts())
+        ledger.lose(spent)
+        self.checkpoint, self._record, self._recorded = folder, record, ledger.spent
+        record(ledger.spent)
 
     def _train(self, sampler: PeopleSampler, gradients: PersonGradients) -> None:
         forked = [self.device] if self.device.type == "cuda" else []
-        with self._bar() as show, torch.random.fork_rng(forked):
+        from rich.console import Console  # noqa: PLC0415 - where it is used
+        from rich.progress import Progress  # noqa: PLC0415
+
+        bar = Progress(console=Console(stderr=True), disable=not self.progress)
+        with bar, torch.random.fork_rng(forked):
+            bar.add_task("epsilon 0", total=self.plan.steps)
             while self._ledger.spent < self.plan.steps:
                 if self._record is not None and self._ledger.spent >= self._recorded:
                     few = max(1, min(self.every, self.plan.steps // _RECORDED))
@@ -188,15 +198,13 @@ class Trainer:
                     self._record(self._recorded)
                 taken = self._ledger.charge()
                 if taken > self.plan.steps or (self.plan.band > 1 and taken > self._step + 1):
-                    why, fix = "another run in the same folder took it", "use its model"
-                    raise BudgetError(
-                        "one step more than planned", why=why, fix=fix, asked=1, left=0
-                    )
+                    what, why = "one step more than planned", "another run in the folder took it"
+                    raise BudgetError(what, why=why, fix="use its model", asked=1, left=0)
                 self._take_step(sampler, gradients)
                 self._step += 1
                 if self._step % self.every == 0 or self._ledger.spent >= self.plan.steps:
                     self._ledger.save(self._state(sampler.seats))
-                show(self._ledger.spent)
+                self._show(bar)
 
     def _take_step(self, sampler: PeopleSampler, gradients: PersonGradients) -> None:
         torch.manual_seed(int(below(1 << 63)))  # masks of dropout must not be known
@@ -205,14 +213,14 @@ class Trainer:
         whole_steps = total.round_().clamp_(-_LARGEST, _LARGEST).to(torch.int64)
         kind = next(self.model.parameters()).dtype
         told = self._release(whole_steps).mul_(2.0**self.grid.exponent / self.plan.batch).to(kind)
-        at = 0
-        for one in gradients.parameters.values():
-            one.grad = told[at : at + one.numel()].view(one.shape).to(one)
-            at += one.numel()
+        trained = list(gradients.parameters.values())
+        parts = torch.split(told, [one.numel() for one in trained])
+        for one, part in zip(trained, parts, strict=True):
+            one.grad = part.view_as(one).to(one)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        if self.schedule is not None:
-            self.schedule.step()
+        if "schedule" in self._parts:
+            self._parts["schedule"].step()
 
     def _sum_clipped(self, batches: Callable[[], Batches], gradients: PersonGradients) -> Tensor:
         """The sum of clipped gradients in steps of the grid; who has none that is finite is out.
@@ -239,10 +247,12 @@ class Trainer:
         except torch.OutOfMemoryError:  # shapes are public
             raise
         except Exception:  # noqa: BLE001 - whatever somebody's rows do to a model or a loss
-            return self._add_halves(batch, gradients, total, drop=drop)
+            halves = batch.halves()  # of a person alone there are none: they add nothing
+            told = [self.add_clipped(one, gradients, total, drop=drop) for one in halves]
+            return torch.tensor(any(told), device=self.device)
         lost = ~norms.isfinite()
         if drop:
-            found = [(at, one.without(lost)) for at, one in found]
+            found = [(at, without(one, lost)) for at, one in found]
             norms = norms.masked_fill(lost, 0)
         clip, scale = float(self.grid.clip), 2.0**-self.grid.exponent
         weights = clip / norms.clamp(min=clip) * (1 if self.precision is torch.float32 else _LOW)
@@ -253,17 +263,6 @@ class Trainer:
             else:
                 total[at].add_(one.weighted_sum(weights.float()).flatten(), alpha=scale)
         return lost.any()
-
-    def _add_halves(
-        self, batch: PeopleBatch, gradients: PersonGradients, total: Tensor, *, drop: bool
-    ) -> Tensor:
-        """Add two halves separately: a person who makes the model fail adds nothing."""
-        there = batch.weights.view(batch.people, batch.rows).sum(1) > 0
-        some = there.nonzero().flatten()
-        lost = torch.zeros((), dtype=torch.bool, device=self.device)
-        for half in some.chunk(2) if len(some) > 1 else ():
-            lost |= self.add_clipped(batch.only(half), gradients, total, drop=drop)
-        return lost
 
     def _found(
         self, batch: PeopleBatch, gradients: PersonGradients
@@ -297,21 +296,12 @@ class Trainer:
         first, *factors = self.plan.coefficients.tolist()
         if not factors:
             return self.noise.release(sums).double()
-        joined = sums * first
-        for factor, earlier in zip(factors, self._sums, strict=False):
-            joined += factor * earlier
-        told = self.noise.release(joined).double()
-        for factor, earlier in zip(factors, self._told, strict=False):
-            told -= factor * earlier
+        joined = sum(map(mul, factors, self._sums), first * sums)
+        told = self.noise.release(joined).double() - sum(map(mul, factors, self._told))
         told /= first
         self._sums = [sums, *self._sums][: len(factors)]
         self._told = [told.clone(), *self._told][: len(factors)]
         return told
-
-    def _autocast(self) -> AbstractContextManager[Any]:
-        if self.precision is torch.float32:
-            return nullcontext()
-        return torch.autocast(self.device.type, dtype=self.precision)
 
     # --- a run that goes on -------------------------------------------------------------------
 
@@ -327,23 +317,18 @@ class Trainer:
         said = [one.items() for one in self.optimizer.param_groups]
         groups = [[(k, v) for k, v in one if k != "params" and v] for one in said]
         loss = self.loss if isinstance(self.loss, nn.Module) else _named(self.loss)
-        kinds = map(_named, (type(self.optimizer), type(self.schedule)))
+        kinds = map(_named, (type(self.optimizer), type(self._parts.get("schedule"))))
         told = (self.model, loss, groups, *kinds, self.precision, self.exact)
         return [re.sub(r"0x[0-9a-fA-F]+", "", str(one)) for one in told]
 
     def _state(self, seats: NDArray[Any]) -> dict[str, Any]:
         here = {"step": self._step, "spent": self._ledger.spent, "sums": self._sums}
         here["seats"] = torch.tensor(seats if self.plan.band > 1 else [])  # as many as people
-        parts = {name: one.state_dict() for name, one in self._parts()}
+        parts = {name: one.state_dict() for name, one in self._parts.items()}
         return {**here, "told": self._told, **parts}
 
-    def _parts(self) -> list[tuple[str, Any]]:
-        """What has a state of its own."""
-        kept = ("model", self.model), ("optimizer", self.optimizer), ("schedule", self.schedule)
-        return [one for one in kept if one[1] is not None]
-
-    def _resume(self) -> NDArray[Any] | None:
-        """Go on from a state that was kept; the seats that people have in it."""
+    def _resume(self, seats: NDArray[Any]) -> NDArray[Any]:
+        """Go on from a state that was kept; the seats that people have in it, or these."""
         state = self._ledger.load(self.device)
         saved = 0 if state is None else state["spent"]
         if self._ledger.spent < saved:
@@ -355,40 +340,19 @@ class Trainer:
             fix = "pass every=1, and start anew in another folder"
             raise InputError("a run with banded noise that lost a step", why=why, fix=fix)
         if state is None:
-            return None
-        for name, one in self._parts():
+            return seats
+        for name, one in self._parts.items():
             one.load_state_dict(state[name])
         self._step, self._sums, self._told = state["step"], state["sums"], state["told"]
-        return np.asarray(state["seats"].cpu()) if self.plan.band > 1 else None
+        return np.asarray(state["seats"].cpu()) if self.plan.band > 1 else seats
 
-    @contextmanager
-    def _bar(self) -> Iterator[Callable[[int], None]]:
-        """A progress bar with epsilon so far; never a loss, which is private."""
-        if not self.progress:
-            yield lambda _: None
-            return
-        from rich.console import Console  # noqa: PLC0415 - where it is used
-        from rich.progress import Progress  # noqa: PLC0415
-
-        with Progress(console=Console(file=sys.stderr)) as bar:
-            task = bar.add_task("epsilon 0", total=self.plan.steps)
-
-            def show(spent: int) -> None:
-                bar.update(task, completed=spent)
-                if spent % max(1, self.plan.steps // _SHOWN) == 0 or spent == self.plan.steps:
-                    so_far = self.plan.guarantee(spent).epsilon(self.plan.delta).upper
-                    bar.update(task, description=f"epsilon {so_far:.3f}")
-
-            yield show
-
-
-def _one_a_row(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A loss of torch, told not to reduce."""
-    if isinstance(loss, nn.Module) and hasattr(loss, "reduction"):
-        each: Any = copy.copy(loss)
-        each.reduction = "none"
-        return cast("Callable[..., Tensor]", each)
-    return loss
+    def _show(self, bar: Any) -> None:
+        """Show how far the run is, and epsilon so far; never a loss, which is private."""
+        (task,), spent, steps = bar.task_ids, self._ledger.spent, self.plan.steps
+        bar.update(task, completed=spent)
+        if self.progress and (spent % max(1, steps // _SHOWN) == 0 or spent == steps):
+            so_far = self.plan.guarantee(spent).epsilon(self.plan.delta).upper
+            bar.update(task, description=f"epsilon {so_far:.3f}")
 
 
 def _named(one: Any) -> str:

@@ -49,7 +49,7 @@ _FEATURES: Final = 500
 _PASSES: Final = 20
 """How many times a question's work a fit is reckoned to be, for each of its features at most."""
 
-_FORM: Final = 6  # of the sums that fits are made of: another version's are not read as this one's
+_FORM: Final = 7  # of the sums that fits are made of: another version's are not read as this one's
 _DEFAULTS: Final = {"epsilon": "1", "delta": "1/1000000"}
 
 

@@ -185,7 +185,7 @@ class FitTotals:
 
         What is none stays NULL, which sums pass over: it is 0.
         """
-        parts = zip(*(vars(columns)[name].tolist() for name in _GRID_FIELDS), strict=True)
+        parts = zip(*(one.tolist() for one in vars(columns).values()), strict=True)
         texts = [f"{self._rounded(i, *one)} AS z{i}" for i, one in enumerate(parts)]
         names = [f"z{i}" for i in range(len(texts))]
         kept = ["y", "w"] if self.known else ["w"]
@@ -300,6 +300,3 @@ class FitTotals:
         return [
             tuple(row) for one in batches for row in zip(*one.to_pydict().values(), strict=True)
         ]
-
-
-_GRID_FIELDS: Final = "start", "factor", "least", "most"

@@ -321,8 +321,7 @@ class TrainingRun:
                 why="steps were taken whose model is lost",
                 fix="put it back as it was, or pass run=2 and pay for another run",
             )
-        self._note(trainer.open(place))
-        trainer.record_ahead(self._begun() or 0, self._note)
+        trainer.record_ahead(place, begun or 0, self._note)
         try:
             x, y, people = planned.rows(engine)
         except Exception:  # noqa: BLE001 - an engine's words may quote data
@@ -331,7 +330,7 @@ class TrainingRun:
                 why="the engine ran out of time, memory or disk",
                 fix="run it again: it continues under the same charge",
             ) from None
-        return trainer.fit(x, y, groups=people)
+        return trainer.fit(x, y, groups=range(len(x)) if people is None else people)
 
     def _begun(self) -> int | None:
         """How many steps were recorded; None if nobody ever ran it."""

@@ -14,6 +14,7 @@ from discreet.audit import replay
 from discreet.curator.orders.fits.training_orders import training_spec
 from discreet.errors import BudgetError, InputError, LedgerError
 from discreet.learn.torch import Trainer
+from discreet.learn.torch.checkpoints import TrainingLedger
 from discreet.learn.torch.trainer import Trainer as _Trainer
 
 FEATURES = ["age", "city"]
@@ -245,16 +246,16 @@ def test_an_older_copy_of_a_run_repeats_no_step(tmp_path, monkeypatch, killed):
 
 def test_a_crash_while_the_folder_is_made_costs_nothing(tmp_path):
     ledger = tmp_path / "ledger"
-    assert trainer().open(tmp_path) == 0
+    assert TrainingLedger(tmp_path, trainer().facts()).spent == 0
     head = ledger.read_bytes()
     for cut in (0, 10, len(head)):
         ledger.write_bytes(head[:cut])
-        assert trainer().open(tmp_path) == 0
+        assert TrainingLedger(tmp_path, trainer().facts()).spent == 0
         assert ledger.read_bytes() == head
     ledger.write_bytes(head + b"..")
-    assert trainer().open(tmp_path) == 2
+    assert TrainingLedger(tmp_path, trainer().facts()).spent == 2
     with pytest.raises(InputError, match="another training run"):
-        trainer(clip=2).open(tmp_path)
+        TrainingLedger(tmp_path, trainer(clip=2).facts())
 
 
 def test_a_table_of_nobody_is_trained_on_like_any_other():
@@ -318,3 +319,13 @@ def test_people_keep_their_seats_whatever_order_rows_come_in(unit):
             return people or (x.tolist(), y.tolist())
 
     assert read(visits()) == read(visits().take(np.arange(120)[::-1]))
+
+
+def test_a_table_that_protects_rows_is_trained_on_whatever_the_limit_of_rows_is():
+    with dp.Curator(None) as curator:
+        columns = {"age": dp.Bounds(0, 100), "city": dp.Keys(["Haifa", "Oslo"])}
+        unit = dp.EachRow()
+        curator.add("visits", visits(), unit=unit, budget=dp.Budget(rho=10**4), columns=columns)
+        told = curator.fit(trainer(max_rows_per_unit=2), "visits", **WORDS)
+
+    assert told.guarantee_.epsilon(1e-6).upper <= 1
