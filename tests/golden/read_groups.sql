@@ -398,3 +398,11 @@ SELECT city, UPPER(city) AS u, COUNT(*) AS n FROM visits GROUP BY ROLLUP (city, 
 -- output city
 -- output u
 -- output n
+
+SELECT STRFTIME(day, '%Y-%m') AS m, COUNT(*) FROM visits WHERE EXTRACT(YEAR FROM day) = 2024 GROUP BY m
+-- scan visits
+-- filter (YEAR(day) = 2024)
+-- key m := (RIGHT(('000' || YEAR(day)::TEXT), 4) || '-' || RIGHT(('0' || MONTH(day)::TEXT), 2))
+-- aggregate count := COUNT(*)
+-- output m
+-- output count

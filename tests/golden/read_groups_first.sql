@@ -173,3 +173,27 @@ SELECT year(day) AS y, COUNT(*) FROM visits WHERE y = 2024 GROUP BY y
 -- aggregate count := COUNT(*)
 -- output y
 -- output count
+
+SELECT city, AVG(age) FROM visits WHERE urgent AND city NOT IN (SELECT city FROM visits GROUP BY city ORDER BY COUNT(*) DESC LIMIT 1) GROUP BY city
+-- scan visits
+-- filter urgent
+-- key city
+-- aggregate avg_age := MEAN(age)
+-- also
+--   scan visits
+--   key city
+--   aggregate count := COUNT(*)
+-- then
+--   answer 0
+--   left join on (city = answer 1)
+--     answer 1
+--     sort count desc limit 1 offset 0
+--     compute city
+--     group answer 1 := city
+--   left join
+--     answer 1
+--     sort count desc limit 1 offset 0
+--     compute city
+--     group answer 2 := COUNT(*), answer 2_2 := COUNT(city)
+--   filter NOT(case[NOT(IS_NULL(answer 1)) -> True; (answer 2 = 0) -> False; (IS_NULL(city) or (answer 2 > answer 2_2)) -> None:BOOLEAN; else False])
+--   compute city, avg_age

@@ -165,3 +165,29 @@ SELECT (STRING_SPLIT(city, 'i'))[2] AS part, COUNT(*) AS n FROM visits WHERE SPL
 -- aggregate n := COUNT(*)
 -- output part
 -- output n
+
+SELECT d.day, COUNT(v.age) FROM UNNEST(GENERATE_DATE_ARRAY('2024-01-30'::DATE, DATE '2024-02-01')) AS d(day) LEFT JOIN visits v ON v.day = d.day GROUP BY d.day
+-- scan visits
+-- filter day in [datetime.datetime(2024, 1, 30, 0, 0), datetime.datetime(2024, 1, 31, 0, 0), datetime.datetime(2024, 2, 1, 0, 0)]
+-- project visit_id, patient_id, city, age, cost, day, seen, urgent, Note, d := case[(day = datetime.datetime(2024, 1, 30, 0, 0)) -> datetime.datetime(2024, 1, 30, 0, 0); (day = datetime.datetime(2024, 1, 31, 0, 0)) -> datetime.datetime(2024, 1, 31, 0, 0); else datetime.datetime(2024, 2, 1, 0, 0)]
+-- key day := d
+-- aggregate value 0 := COUNT(age)
+-- then
+--   rows d: (datetime.datetime(2024, 1, 30, 0, 0)), (datetime.datetime(2024, 1, 31, 0, 0)), (datetime.datetime(2024, 2, 1, 0, 0))
+--   compute day := d
+--   group day
+--   compute day
+--   left join on COALESCE((day = day_2), (IS_NULL(day) and IS_NULL(day_2)))
+--     answer 0
+--     compute day, value 0
+--     compute day_2 := day, value 0
+--   compute day, count := value 0
+
+SELECT d, COUNT(*) FROM visits JOIN GENERATE_SERIES('2024-01-01'::DATE, '2024-02-01'::DATE, '2 weeks') g(d) ON day = d GROUP BY d
+-- scan visits
+-- filter day in [datetime.datetime(2024, 1, 1, 0, 0), datetime.datetime(2024, 1, 15, 0, 0), datetime.datetime(2024, 1, 29, 0, 0)]
+-- project visit_id, patient_id, city, age, cost, day, seen, urgent, Note, g := case[(day = datetime.datetime(2024, 1, 1, 0, 0)) -> datetime.datetime(2024, 1, 1, 0, 0); (day = datetime.datetime(2024, 1, 15, 0, 0)) -> datetime.datetime(2024, 1, 15, 0, 0); else datetime.datetime(2024, 1, 29, 0, 0)]
+-- key d := g
+-- aggregate count := COUNT(*)
+-- output d
+-- output count

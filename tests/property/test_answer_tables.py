@@ -197,7 +197,8 @@ def met(draw):
     top = f"SELECT {key} AS a, COUNT(*) AS n FROM visits{draw(st.sampled_from(WHERE))} GROUP BY 1"
     if draw(st.booleans()):
         listed = f"SELECT a FROM ({top}{first})"
-        return f"SELECT {key} AS k, {value} FROM visits WHERE {key} IN ({listed}) GROUP BY 1"
+        kept = draw(st.sampled_from(["{} IN ({})", "{} NOT IN ({})", "NOT ({} IN ({}))"]))
+        return f"SELECT {key} AS k, {value} FROM visits WHERE {kept.format(key, listed)} GROUP BY 1"
     many = draw(st.sampled_from(["", "y.n > 9 AND ", "y.a IS NOT NULL AND "]))
     rows = f"visits JOIN ({top}{first}) y ON y.a = {key} WHERE {many}age > 2"
     return f"SELECT {key} AS k, {value} AS v, COUNT(*) * 1.0 / MAX(y.n) FROM {rows} GROUP BY 1"

@@ -136,10 +136,7 @@ class MeasurementPlan:
     # --- data, and after it -----------------------------------------------------------------------
 
     def measure(
-        self,
-        engine: Engine,
-        until: Deadline | None = None,
-        admission: Admission | None = None,
+        self, engine: Engine, until: Deadline | None = None, admission: Admission | None = None
     ) -> list[NoisyMeasurements]:
         """Noisy integers for each grouping set: all that data is read for.
 
@@ -219,9 +216,7 @@ def overspent() -> InvariantBroken:
 
 def _unreadable(why: str) -> InputError:
     return InputError(
-        "a stored plan cannot be read",
-        why=why,
-        fix="use the version that wrote it, or a later one",
+        "a stored plan cannot be read", why=why, fix="use the version that wrote it, or a later one"
     )
 
 

@@ -73,3 +73,10 @@ SELECT a.value % 2 AS odd, MAX(n) AS top, SUM(n * 1.0 / m) AS share
 FROM (SELECT value % 4 AS value, COUNT(*) AS n FROM visits GROUP BY 1) a
 JOIN (SELECT value % 4 AS value, COUNT(*) AS m FROM bills GROUP BY 1) b ON a.value = b.value
 GROUP BY 1 ORDER BY top DESC;
+SELECT v.turn, COUNT(*) * 1.0 / t.n AS share
+FROM visits v JOIN (SELECT turn, COUNT(*) AS n FROM bills GROUP BY 1) t ON t.turn = v.turn
+WHERE t.n > 5 AND v.turn IN (SELECT turn FROM visits GROUP BY 1 ORDER BY COUNT(*) DESC LIMIT 2)
+GROUP BY v.turn, t.n;
+SELECT AVG(n) AS mean, SUM(CASE WHEN n < 41 THEN t - n ELSE 0 END) AS s
+FROM (SELECT person, COUNT(*) AS n, SUM(value) AS t FROM visits GROUP BY person) v
+JOIN (SELECT person FROM bills GROUP BY person) b ON v.person = b.person;

@@ -462,6 +462,7 @@ class AnswerService:
         raise QueryRefused(
             "a question about several datasets",
             why="each has people and a budget of its own",
-            fix="ask about one of them at a time",
+            fix="ask about one of them at a time; tables about the same people belong in one"
+            " dataset, which their owner names with dataset= when adding them",
             code="datasets",
         )

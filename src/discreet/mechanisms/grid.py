@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.noise.exponential import floor_log2
 from discreet.rationals import Real, positive
 
 Steps: TypeAlias = "int | NDArray[Any]"
@@ -211,7 +212,7 @@ def grid_below(width: Fraction) -> PowerOfTwoGrid:
         >>> grid_below(Fraction(1, 3)).step
         Fraction(1, 4)
     """
-    return PowerOfTwoGrid(Fraction(2) ** max(_FINEST, min(_floor_log2(width), _COARSEST)))
+    return PowerOfTwoGrid(Fraction(2) ** max(_FINEST, min(floor_log2(width), _COARSEST)))
 
 
 def add(steps: Steps, noise: Steps) -> Steps:
@@ -241,7 +242,7 @@ def sqrt_up(square: Fraction, bits: int = 64) -> Fraction:
     """
     if square == 0:
         return Fraction(0)
-    shift = max(0, bits + 1 - _floor_log2(square) // 2)
+    shift = max(0, bits + 1 - floor_log2(square) // 2)
     top = square.numerator * square.denominator << 2 * shift
     root = math.isqrt(top)
     return Fraction(root + (root * root < top), square.denominator << shift)
@@ -378,8 +379,3 @@ def _to_float(exact: Fraction) -> float:
         return exact.numerator / exact.denominator
     except OverflowError:
         return math.copysign(float(np.finfo(np.float64).max), 1 if exact > 0 else -1)
-
-
-def _floor_log2(number: Fraction) -> int:
-    guess = number.numerator.bit_length() - number.denominator.bit_length()
-    return guess if number >= Fraction(2) ** guess else guess - 1

@@ -115,7 +115,7 @@ class GeometricLaw:
 @lru_cache(maxsize=4096)
 def law(scale: Fraction, *, two_sided: bool) -> GeometricLaw:
     """Prepare the law of a scale in [2^-20, 2^57)."""
-    low_bits = max(0, _floor_log2(scale) - _HIGH_BITS)
+    low_bits = max(0, floor_log2(scale) - _HIGH_BITS)
     step = scale / (1 << low_bits)
     bare = GeometricLaw(scale, two_sided, low_bits, step, step.numerator / step.denominator, 0.0)
     down, _ = contexts(256)
@@ -133,7 +133,8 @@ def words_each(scale: Fraction) -> int:
     return 2 if scale >= 2 << _HIGH_BITS else 1
 
 
-def _floor_log2(value: Fraction) -> int:
+def floor_log2(value: Fraction) -> int:
+    """The largest k with 2^k <= value, for values above 0."""
     guess = value.numerator.bit_length() - value.denominator.bit_length()
     return guess if value >= Fraction(2) ** guess else guess - 1
 

@@ -134,9 +134,7 @@ def table_digest(table: Table | PublicTable) -> str:
 
 
 def plain(
-    value: Any,
-    places: Mapping[int, int] = MappingProxyType({}),
-    tags: Mapping[type, str] = _TAGS,
+    value: Any, places: Mapping[int, int] = MappingProxyType({}), tags: Mapping[type, str] = _TAGS
 ) -> Any:
     """A value as JSON; what has a place among the shared relations is written as that.
 

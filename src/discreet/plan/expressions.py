@@ -5,7 +5,7 @@ none raises. `discreet.plan.typing` gives each its type and range, `discreet.sql
 engine, and the reference interpreter of the tests its meaning.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache, wraps
@@ -286,6 +286,13 @@ def parts_of(expression: Expression) -> tuple[Expression, ...]:
             return (operand,)
         case _:
             assert_never(expression)
+
+
+def nested(expression: Expression) -> "Iterator[Expression]":
+    """An expression and all parts of it."""
+    yield expression
+    for part in parts_of(expression):
+        yield from nested(part)
 
 
 def mapped(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:

@@ -40,9 +40,9 @@ def common_kind(operands: Sequence[Type], what: str) -> Kind:
     if kinds == TIMES:
         return Kind.TIMESTAMP
     raise InputError(
-        f"{what} brings together {names(operands)}",
-        why="values of these kinds cannot be mixed",
-        fix="cast one side to the kind of the other",
+        f"{what} has values of different kinds: {names(operands)}",
+        why="only numbers mix with numbers, and dates with timestamps",
+        fix="cast one of them: CAST(x AS VARCHAR), .cast('text')",
     )
 
 

@@ -165,18 +165,29 @@ def _narrowed(name: str, of: Type, condition: Expression) -> Type:
 
 
 def _cut(of: Type, name: str, condition: Expression) -> Type:
-    """The type of a column with the part of its range that a comparison with a literal leaves."""
+    """The type of a column with the range that comparing it, or its year, with a literal leaves."""
     function, other = _comparison(condition, name)
-    if of.range is None or function is None or PYTHON_KINDS.get(type(other)) is not of.kind:
-        return of
-    at: float = position(other) if isinstance(other, dt.date) else other  # type: ignore[assignment]
     step = 0 if of.kind is Kind.REAL else 1
+    match condition:
+        case Call(compared, (Call(Function.YEAR, (Column(column),)), Literal(int() as year))) if (
+            column == name and compared in _COMPARED and 1 <= year < dt.MAXYEAR and of.kind.is_time
+        ):
+            function, days = compared, (dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
+            begin, end = (position(d if of.kind is Kind.DATE else as_time(d)) for d in days)
+            end -= step
+        case _ if function is None or PYTHON_KINDS.get(type(other)) is not of.kind:
+            return of
+        case _:
+            begin = end = position(other) if isinstance(other, dt.date) else other  # type: ignore[assignment]
+    if of.range is None:
+        return of
     low, high = of.range.low, of.range.high
     if function in FROM:
-        low = max(low, at + step * (function is Function.GREATER))
+        low = max(low, end + step if function is Function.GREATER else begin)
     if function in UP_TO:
-        high = min(high, at - step * (function is Function.LESS))
-    return replace(of, range=Range(low, high)) if low <= high and abs(at) < 1 << 53 else of
+        high = min(high, begin - step if function is Function.LESS else end)
+    known = low <= high and abs(end) < 1 << 53
+    return replace(of, range=Range(low, high), nullable=False) if known else of
 
 
 FROM: Final = {Function.EQUAL, Function.GREATER, Function.GREATER_EQUAL}

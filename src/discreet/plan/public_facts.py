@@ -16,8 +16,10 @@ from discreet.plan.expressions import (
     IsIn,
     Literal,
     all_mentioned,
+    chain,
     conjuncts,
     mentions,
+    nested,
 )
 from discreet.plan.expressions import Truncate as Truncated
 from discreet.plan.keylists import few
@@ -117,13 +119,13 @@ def _clamped(query: Query) -> list[str]:
 
 
 def left_out(query: Query) -> list[str]:
-    """Rows that do not count, reported if the answer differs from the question because of them."""
+    """Notes where the answer differs from the question, as other dialects or all rows have it."""
     parts = questions_in(query)
     said = (
         one for part in parts for one in (*_join_caps(part), *_counted_rows(part), *_held(part))
     )
     missing = (one for part in parts for one in missing_rows(part, totals=query.then is not None))
-    return list(dict.fromkeys([*said, *missing, *_empty_groups(query)]))
+    return list(dict.fromkeys([*said, *missing, *_empty_groups(query), *_weekdays(parts)]))
 
 
 _OF_GROUPS = {AggregateFunction.COUNT, AggregateFunction.MEAN, AggregateFunction.MIN}
@@ -192,6 +194,19 @@ def _extremes(parts: Sequence[Query]) -> list[str]:
         for a in one.aggregates
         if a.measure in EXTREMES
     ]
+
+
+def _weekdays(parts: Sequence[Query]) -> list[str]:
+    """A note on the numbers of weekdays, which some dialects count from 1."""
+    nodes = (node for one in parts for node in rel.nodes_of(one.relation)[0])
+    found = [e for node in nodes for e in rel.expressions_of(node)]
+    found += [e for one in parts for e in measured_in(one)]
+    found += [key.expression for one in parts for key in one.keys]
+    for part in (part for one in found for part in nested(one)):
+        match part:
+            case Call(Function.MODULO, (Call(Function.WEEKDAY), Literal(7))):
+                return ["Weekdays are numbered from Sunday, which is 0, to Saturday, which is 6"]
+    return []
 
 
 # --- rows that noise picks ------------------------------------------------------------------------
@@ -326,7 +341,7 @@ def count_outside(query: Query, found: Sequence[Sequence[Value]] | None = None) 
     if all(of.keys is not None for of in types):
         lists = [of.keys or () for of in types]
         inside = [_among(*one) for one in zip(keys, lists, types, strict=True)]
-        condition = _joined(Function.AND, inside)
+        condition = chain(Function.AND, inside)
     elif found is None:
         raise InputError(
             "the groups of this question are not public",
@@ -339,8 +354,8 @@ def count_outside(query: Query, found: Sequence[Sequence[Value]] | None = None) 
             [_among(*one) for one in zip(keys, [(value,) for value in row], types, strict=True)]
             for row in found
         ]
-        each = [_joined(Function.AND, row) for row in rows]
-        condition = _joined(Function.OR, each or [_FALSE])
+        each = [chain(Function.AND, row) for row in rows]
+        condition = chain(Function.OR, each or [_FALSE])
     outside = rel.FilterRows(query.relation, Call(Function.NOT, (condition,)))
     by_row = query.is_by_row
     measure = AggregateFunction.COUNT if by_row else AggregateFunction.COUNT_PEOPLE
@@ -361,11 +376,7 @@ def _among(key: Expression, values: Sequence[Value], of: Type) -> Expression:
         parts.append(Call(Function.COALESCE, (IsIn(key, known), _FALSE)))
     if None in values:
         parts.append(Call(Function.IS_NULL, (key,)))
-    return _joined(Function.OR, parts)
-
-
-def _joined(function: Function, parts: Sequence[Expression]) -> Expression:
-    return parts[0] if len(parts) == 1 else Call(function, tuple(parts))
+    return chain(Function.OR, parts)
 
 
 def _check_few(count: int) -> None:

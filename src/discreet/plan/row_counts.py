@@ -3,9 +3,7 @@
 `AVG(n)` over a subquery that counts each person's rows is answered as `AVG(LEAST(n, rows))` where
 the table states `rows`: people with more count for that many, as in every other answer about it. A
 sum of bounded values is clamped to what that many rows can add up to. Conditions and groups see
-both as they are.
-
-Unbounded counts and sums of one person's rows, measured on the rows themselves.
+both as they are. Unbounded counts and sums are measured on the rows themselves:
 
 The sum over people of what their rows add up to is the sum over all rows. So `AVG(n)` over a
 subquery that counts each person's rows is the number of rows over the number of people, and how
@@ -32,7 +30,7 @@ from discreet.plan.expressions import (
     conjuncts,
     mapped,
     mentions,
-    parts_of,
+    nested,
 )
 from discreet.plan.kinds import Kind, Range, Type
 from discreet.plan.possible_keys import FROM, UP_TO
@@ -245,7 +243,7 @@ def _held(argument: Expression, counts: Mapping[str, Range | None]) -> Expressio
 def held_counts(query: Query) -> Mapping[str, Range]:
     """The counts and sums that are clamped to stated limits."""
     counts = row_counts(query.relation)
-    arguments = {part for one in query.aggregates for of in one.arguments for part in _nested(of)}
+    arguments = {part for one in query.aggregates for of in one.arguments for part in nested(of)}
     return {
         name: of
         for name, of in counts.items()
@@ -253,13 +251,6 @@ def held_counts(query: Query) -> Mapping[str, Range]:
         and not isinstance(of, _ProvedRange)
         and any(_held(form, counts) in arguments for form in (Column(name), or_zero(name)))
     }
-
-
-def _nested(expression: Expression) -> Iterator[Expression]:
-    """An expression and all parts of it."""
-    yield expression
-    for part in parts_of(expression):
-        yield from _nested(part)
 
 
 _YES, _NO = (Literal(one, Kind.BOOLEAN) for one in (True, False))

@@ -300,9 +300,11 @@ def variance_range(of: Type, summary: Summary) -> Range:
 def _addable(of: Type, summary: Summary) -> None:
     if of.kind is Kind.INTEGER or (of.kind is Kind.REAL and of.range is not None):
         return
-    why = "only numbers add up" if of.kind is not Kind.REAL else "exact sums of REAL need bounds"
+    real = of.kind is Kind.REAL
     raise InputError(
-        f"{summary.value} of a {of.kind.value} value",
-        why=why,
-        fix="declare Bounds for the column, or clamp it with LEAST and GREATEST",
+        f"{summary.value} of a {of.kind.value} value{' without bounds' if real else ''}",
+        why="exact sums of REAL need bounds" if real else "only numbers add up",
+        fix="declare Bounds for the column, or clamp it: LEAST(GREATEST(x, 0), 100)"
+        if real
+        else "count the values, or make it a number: CAST(x AS INTEGER), .cast('integer')",
     )

@@ -265,18 +265,25 @@ def check_listed(expression: Expression, columns: Mapping[str, Type]) -> None:
 def unlisted(
     expression: Expression, columns: Mapping[str, Type]
 ) -> tuple[Expression, InputError] | None:
-    """The first part that compares a column with none of its keys, and why it is refused."""
+    """The first part that compares a column or a weekday with what it is not, and why."""
     pairs: list[tuple[Expression, tuple[Expression, ...]]] = []
     match expression:
         case Call(function, (left, right)) if function in _COMPARED:
             pairs = [(left, (right,)), (right, (left,))]
         case IsIn(operand, values):
             pairs = [(operand, values)]
-    for operand, others in pairs:
-        if isinstance(operand, Column) and operand.name in columns:
-            for other in others:
-                if isinstance(other, Literal) and _is_missing(other.value, columns[operand.name]):
-                    return expression, _refusal(operand.name, other.value, columns[operand.name])
+    for operand, other in ((operand, other) for operand, others in pairs for other in others):
+        match operand, other:
+            case Column(name), Literal(value) if name in columns:
+                if _is_missing(value, columns[name]):
+                    return expression, _refusal(name, value, columns[name])
+            case Call(Function.MODULO, (Call(Function.WEEKDAY), Literal(7))), Literal(int() as day):
+                if not 0 <= day < 7:
+                    return expression, InputError(
+                        f"the number of a weekday is compared with {day}, which it never is",
+                        why="weekdays count from Sunday, which is 0, to Saturday, which is 6",
+                        fix="write those, or EXTRACT(ISODOW FROM d), from Monday, 1, to Sunday, 7",
+                    )
     return next((one for part in parts_of(expression) if (one := unlisted(part, columns))), None)
 
 

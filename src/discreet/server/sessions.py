@@ -34,14 +34,14 @@ def begin(store: AccessStore, token: Token, settings: Settings) -> str:
             " (SELECT digest FROM sessions WHERE token = ? ORDER BY made DESC LIMIT ?)",
             (token.id, token.id, _MOST - 1),
         )
-        values = (_digest(cookie), token.id, now, now)
+        values = (tokens.digest(cookie), token.id, now, now)
         connection.execute("INSERT INTO sessions VALUES (?, ?, ?, ?)", values)
     return cookie
 
 
 def find(store: AccessStore, cookie: str, settings: Settings) -> Token | None:
     """The token behind a cookie, None where the session or the token is over."""
-    key, now = _digest(cookie), store.now()
+    key, now = tokens.digest(cookie), store.now()
     rows = store.read("SELECT token, made, seen FROM sessions WHERE digest = ?", (key,))
     if not rows:
         return None
@@ -60,13 +60,9 @@ def find(store: AccessStore, cookie: str, settings: Settings) -> Token | None:
 def end(store: AccessStore, cookie: str) -> None:
     """Forget a session."""
     with store.write() as connection:
-        connection.execute("DELETE FROM sessions WHERE digest = ?", (_digest(cookie),))
+        connection.execute("DELETE FROM sessions WHERE digest = ?", (tokens.digest(cookie),))
 
 
 def csrf(cookie: str) -> str:
     """The CSRF token that the page sends with every change."""
     return hmac.new(cookie.encode(), b"csrf", hashlib.sha256).hexdigest()
-
-
-def _digest(cookie: str) -> bytes:
-    return hashlib.sha256(cookie.encode("utf-8", "surrogatepass")).digest()

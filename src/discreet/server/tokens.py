@@ -118,7 +118,7 @@ def issue(
         _check_known(name, role, dict(known))
         connection.execute(
             "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
-            (made.id, _digest(secret), name, role, kept, made.made, made.expires),
+            (made.id, digest(secret), name, role, kept, made.made, made.expires),
         )
         text = f"{_PREFIX}_{made.id}_{secret}"
         _keep_keys(connection, made, text, None if epsilon is None else str(epsilon))
@@ -138,7 +138,7 @@ def recall(store: AccessStore, text: str) -> Token | None:
     It waits for nobody. The ledger's revocations and the clock are asked each time, as `find` does.
     """
     version = store.version()
-    known = None if version is None else store.recent.get(_digest(text))
+    known = None if version is None else store.recent.get(digest(text))
     if known is None or known[0] != version:
         return None
     token: Token = known[1]
@@ -153,7 +153,7 @@ def find(store: AccessStore, text: str) -> Token | None:
     identity, _, secret = rest.partition("_")
     rows = store.read(f"SELECT {_COLUMNS}, digest FROM tokens WHERE id = ?", (identity,))  # noqa: S608 - a constant
     kept = rows[0][-1] if rows else _NOBODY
-    same = hmac.compare_digest(_digest(secret), kept)
+    same = hmac.compare_digest(digest(secret), kept)
     if not (same and rows and prefix == _PREFIX):
         return None
     token = _read(store, rows[0][:-1])
@@ -165,7 +165,7 @@ def find(store: AccessStore, text: str) -> Token | None:
     if version is not None:
         if len(store.recent) >= _RECENT:
             store.recent.clear()
-        store.recent[_digest(text)] = version, token
+        store.recent[digest(text)] = version, token
     return token
 
 
@@ -278,7 +278,8 @@ def _read(store: AccessStore, row: tuple[Any, ...]) -> Token:
     return Token(identity, name, role, scope, made, expires, revoked)
 
 
-def _digest(secret: str) -> bytes:
+def digest(secret: str) -> bytes:
+    """What is kept of a secret: its hash."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from discreet import noise
 from discreet.answer.execute import individual, measure_set
 from discreet.answer.plan.contribution_histogram import far_beyond
+from discreet.answer.plan.price import Price
 from discreet.answer.plan.set_plan import SetPlan
 from discreet.answer.plan.thresholded_count import ThresholdedCount
 from discreet.audit import curator_questions
@@ -426,6 +427,32 @@ def test_rows_that_meet_those_of_other_people_are_caught(monkeypatch):
     monkeypatch.setattr(relations, "_marked", anybodys)
     part = QUESTIONS["curator-shapes"].parts[4]
     assert "declared" in audit_question("planted", part).why
+
+
+_sum = CompiledQuery._sum
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "wrong", "said"),
+    [
+        (CompiledQuery, "_sum", lambda self, place: f"2 * {_sum(self, place)}", "declared"),
+        (Price, "over", lambda price, _: price, "together, promised 1"),
+    ],
+    ids=["rows of a person that count twice", "the whole price for each of several questions"],
+)
+@pytest.mark.parametrize("part", [1, 2], ids=["groups first", "sums over people"])
+def test_questions_that_become_several_are_judged_whole(
+    monkeypatch, owner, name, wrong, said, part
+):
+    monkeypatch.setattr(owner, name, wrong)
+    assert caught(QUESTIONS["curator-answer-tables"].parts[part], said)
+
+
+def test_sums_over_people_that_read_the_rows_of_others_are_caught(monkeypatch):
+    true = relations.render_windows
+    everybodys = lambda *asked: true(*asked).replace('PARTITION BY "_person"', "PARTITION BY 1")  # noqa: E731
+    monkeypatch.setattr(relations, "render_windows", everybodys)
+    assert caught(QUESTIONS["curator-answer-tables"].parts[2], "declared")
 
 
 def test_what_others_have_paid_for_counts_for_a_group(monkeypatch):

@@ -76,6 +76,11 @@ def keys(key, where, source="rows"):
         ("QUARTER(day)", "day >= '2025-01-01'", (1, 2)),
         ("MONTH(day)", "day >= '2024-01-01'", (1, 2, 3, 4, 10, 11, 12)),
         ("YEAR(day)", "day > '2024-12-31'", (2025,)),
+        ("STRFTIME(day, '%Y-%m')", "YEAR(day) = 2024", ("2024-10", "2024-11", "2024-12")),
+        ("MONTH(day)", "YEAR(day) > 2024", (1, 2, 3, 4)),
+        ("MONTH(seen)", "EXTRACT(YEAR FROM seen) < 2025", (10, 11, 12)),
+        ("QUARTER(day)", "2025 <= YEAR(day)", (1, 2, 4, None)),
+        ("QUARTER(day)", "YEAR(day) = 9999 OR YEAR(day) = 0", (1, 2, 4, None)),
         (
             "DATE_TRUNC('month', day)",
             "day > '2025-02-28'",
@@ -135,6 +140,7 @@ ATOMS = [
     *("city LIKE '%_'", "city NOT LIKE 'B'", "code LIKE '%a_a%'", "code NOT LIKE 'a%b'"),
     *("n > 0", "n <= 1", "n = 3", "2 > n", "n IN (-2, 1)", "n IS NULL", "n <> 0.5", "n > -1.5"),
     *("x < 1", "x = 0.5", "x IN (1, 2)", "ok = TRUE", "ok", "day >= '2024-12-24'", "TRUE"),
+    *("YEAR(day) = 2024", "YEAR(day) > 2024", "YEAR(day) <= 2024", "YEAR(day) < 2025"),
     *("day <> '2025-01-01'", "day = '2025-02-03'", "CAST(NULL AS BOOLEAN)", "day IS NOT NULL"),
 ]
 CONDITIONS = st.recursive(

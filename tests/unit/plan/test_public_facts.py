@@ -2,7 +2,7 @@
 
 import pytest
 
-from clinic import CITIES, PATIENTS, TESTS, VISITS
+from clinic import CITIES, CLINIC, PATIENTS, TESTS, VISITS
 from discreet.plan.builder import From
 from discreet.plan.expression_builder import col, count, mean, total
 from discreet.plan.expressions import (
@@ -19,7 +19,7 @@ from discreet.plan.expressions import (
     mentions,
 )
 from discreet.plan.kinds import Kind
-from discreet.plan.public_facts import reads
+from discreet.plan.public_facts import facts_of, reads
 from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import (
     FilterRows,
@@ -33,6 +33,7 @@ from discreet.plan.relations import (
     Union,
 )
 from discreet.plan.summaries import PersonAggregate, Summary
+from discreet.sql.reader.read import read
 
 A, B, C = (Column(name) for name in "abc")
 YES = Literal(value=True, kind=Kind.BOOLEAN)
@@ -119,3 +120,18 @@ def test_a_union_reads_the_same_place_on_both_sides():
 def test_a_table_that_is_read_twice_is_named_once():
     twice = Union(Scan(TESTS), Scan(TESTS))
     assert columns(From(twice).agg(m=mean("value")).query()) == ["tests.value"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("SELECT EXTRACT(DOW FROM day) AS d, COUNT(*) FROM visits GROUP BY 1", True),
+        ("SELECT COUNT(*) FILTER (WHERE DAYOFWEEK(day) IN (1, 6)) FROM visits", True),
+        ("SELECT COUNT(*) FROM visits WHERE WEEKDAY(day) BETWEEN 2 AND 6", True),
+        ("SELECT EXTRACT(ISODOW FROM day) AS d, COUNT(*) FROM visits GROUP BY 1", False),
+        ("SELECT COUNT(*) FROM visits WHERE age % 7 = 1", False),
+    ],
+)
+def test_the_numbers_of_weekdays_are_told(text, told):
+    remarks = facts_of(read(text, CLINIC)).remarks
+    assert any("Sunday, which is 0" in one for one in remarks) is told

@@ -48,7 +48,7 @@ from discreet.plan.expressions import (
     Function,
     IsIn,
     mentions,
-    parts_of,
+    nested,
 )
 from discreet.plan.kinds import Type
 from discreet.plan.query import Aggregate, AggregateFunction, Query, questions_in
@@ -482,11 +482,10 @@ def _summed_bent(table: released.ReleasedTable, questions: Sequence[Query]) -> d
 
 
 def _is_bent(expression: Expression, noisy: set[str]) -> bool:
-    own = isinstance(expression, IsIn) or (
-        isinstance(expression, Call) and expression.function in _BENT
-    )
-    return (own and not noisy.isdisjoint(mentions(expression))) or any(
-        _is_bent(part, noisy) for part in parts_of(expression)
+    return any(
+        not noisy.isdisjoint(mentions(part))
+        for part in nested(expression)
+        if isinstance(part, IsIn) or (isinstance(part, Call) and part.function in _BENT)
     )
 
 

@@ -38,11 +38,7 @@ from discreet.answer.estimate.noisy_statistics import CONFIDENCE, NoisyStatistic
 from discreet.engines.engine import ARROW
 from discreet.plan.expressions import Call, Column, Expression, Function, Literal, mentions
 from discreet.plan.kinds import Kind
-from discreet.plan.query import (
-    Aggregate,
-    AggregateFunction,
-    Query,
-)
+from discreet.plan.query import Aggregate, AggregateFunction, Query
 from discreet.plan.relations import Named, columns_of
 from discreet.plan.schema import counted
 from discreet.plan.statistics import Rows, Statistic, behind, plain_total, range_of, statistics_of

@@ -204,10 +204,7 @@ def _fits(plan: SetPlan, targets: Mapping[Aggregate, Fraction], accuracy: Accura
 
 
 def certain_half_width(
-    aggregate: Aggregate,
-    query: Query,
-    plan: Mapping[Statistic, StatisticNoise],
-    accuracy: Accuracy,
+    aggregate: Aggregate, query: Query, plan: Mapping[Statistic, StatisticNoise], accuracy: Accuracy
 ) -> float:
     """A half-width that holds with at least the confidence, by the laws of the noise alone.
 

@@ -255,10 +255,8 @@ _SHAPES: dict[type[Node], Callable[[CallReader, Node, Expression | None], list[A
     exp.Count: CallReader.count,
     exp.CountIf: CallReader.count_if,
     exp.Median: CallReader.median,
-    exp.Quantile: CallReader.quantiles,
-    exp.ApproxQuantile: CallReader.quantiles,
-    exp.PercentileCont: CallReader.quantiles,
-    exp.PercentileDisc: CallReader.quantiles,
+    **dict.fromkeys((exp.Quantile, exp.ApproxQuantile), CallReader.quantiles),
+    **dict.fromkeys((exp.PercentileCont, exp.PercentileDisc), CallReader.quantiles),
 }
 _MEASURES: dict[type[Node], tuple[AggregateFunction, bool]] = {
     exp.Sum: (AggregateFunction.SUM, True),
@@ -293,8 +291,6 @@ _DISTINCT_REAL = said("""distinct: COUNT(DISTINCT ...) of several columns, one o
     decimals
     rows are told apart by their texts, and engines write decimals differently
     round it to a whole number first, as in CAST(x AS BIGINT)""")
-
-
 _UNORDERED = said("""argument: the first or last of rows without an order
     which row that is would be anything
     write FIRST(x ORDER BY day), or ANY_VALUE(x)""")

@@ -158,7 +158,7 @@ class AggregatedSelect:
         """HAVING with conditions of WHERE that groups are told by, or QUALIFY."""
         node = self.syntax.part(self.select, clause, "this")
         nodes = [] if node is None else [node]
-        nodes += [one for one, _ in self.outer.of_groups] if clause == "having" else []
+        nodes += [one for one, _, _ in self.outer.of_groups] if clause == "having" else []
         found = [self._post_reader().checked(one) for one in nodes]
         return (chain(Function.AND, found), nodes[0]) if found else None
 
@@ -189,7 +189,7 @@ class AggregatedSelect:
     def _over_groups(self, reader: ExpressionReader, node: Node) -> Expression:
         """A window over groups, or an answer beside them; a key may ask about rows of a person."""
         look = self.outer.rows.look
-        of_groups = any(one is node for one, _ in self.outer.of_groups)
+        of_groups = any(one is node for _, one, _ in self.outer.of_groups)
         if isinstance(node, exp.In) and look is not None and not of_groups:
             query = node.args["query"].unnest()
             grouped = isinstance(query, exp.Select) and (

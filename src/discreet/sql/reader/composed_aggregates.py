@@ -85,11 +85,8 @@ SPELLINGS: dict[str, type[exp.Expression]] = {
     "COUNT_BIG": exp.Count,
     "EVERY": exp.LogicalAnd,
     "FAVG": exp.Avg,
-    "FSUM": exp.Sum,
-    "SUMKAHAN": exp.Sum,
-    "KAHAN_SUM": exp.Sum,
-    "GEOMEAN": GeometricMean,
-    "GEOMETRIC_MEAN": GeometricMean,
+    **dict.fromkeys(("FSUM", "SUMKAHAN", "KAHAN_SUM"), exp.Sum),
+    **dict.fromkeys(("GEOMEAN", "GEOMETRIC_MEAN"), GeometricMean),
     "SEM": StandardError,
     "STDEVP": exp.StddevPop,
     "VAR": exp.Variance,
@@ -246,17 +243,9 @@ def _from(n: Expression, fewest: int, value: Expression) -> Expression:
 
 
 REGRESSIONS = {
-    exp.RegrSlope,
-    exp.RegrIntercept,
-    exp.RegrR2,
-    exp.RegrCount,
-    exp.RegrAvgx,
-    exp.RegrAvgy,
-    exp.RegrSxx,
-    exp.RegrSyy,
-    exp.RegrSxy,
+    *(exp.RegrSlope, exp.RegrIntercept, exp.RegrR2, exp.RegrCount, exp.RegrAvgx, exp.RegrAvgy),
+    *(exp.RegrSxx, exp.RegrSyy, exp.RegrSxy),
 }
-
 
 MOST_COLUMNS = 64
 """Values that a histogram shows, each as a column."""

@@ -104,7 +104,8 @@ def _formatted(
     for short, long in _SHORTHANDS.items() if names is _NAMES else ():
         form = form.replace(short, long)
     pieces = re.findall("|".join([*map(re.escape, known), plain]), form)
-    if not form or "".join(pieces) != form:
+    # Plain signs alone may be the format of a number.
+    if "".join(pieces) != form or set(pieces).isdisjoint(known):
         raise reader.syntax.refuse(node, _FORMAT)
     texts = [
         _padded(of, *parts[one])
@@ -216,10 +217,10 @@ def _clock(kind: Kind, reader: "ExpressionReader", _: Node) -> Expression:
     return Literal(now.date() if kind is Kind.DATE else now, kind)
 
 
-_FORMAT = said("""argument: a format of dates that is not known
+_FORMAT = said("""argument: a format of dates that is not known, or one of numbers
     formats are made of %Y %m %d %H %M %S %y %j %u %V %B %b %A %a, \
     or of YYYY MM DD HH24 MI SS Q Mon Dy FMMonth FMDay
-    write STRFTIME(d, '%Y-%m') or TO_CHAR(d, 'YYYY-MM')""")
+    write STRFTIME(d, '%Y-%m') or TO_CHAR(d, 'YYYY-MM'), and of numbers ROUND(x, 2)""")
 DIGITS = said("""argument: more than 15 decimals, or more than there are digits in all
     a double has no more
     round to fewer, as in ROUND(x, 2) or DECIMAL(10, 2)""")

@@ -37,11 +37,7 @@ MOST_UNITED = 64
 
 
 def join_constants(
-    syntax: Syntax,
-    left: RowSource,
-    right: RowSource,
-    node: Node,
-    where: Sequence[Node] = (),
+    syntax: Syntax, left: RowSource, right: RowSource, node: Node, where: Sequence[Node] = ()
 ) -> NamedRelation:
     """Private rows beside the written rows that they meet."""
     kind = join_kind(syntax, node, loose=True)

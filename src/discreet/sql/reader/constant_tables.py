@@ -110,11 +110,7 @@ class ConstantReader:
         return [value] * many, self.reader.check(value, item.node)
 
     def _made(
-        self,
-        node: Node,
-        names: Sequence[str],
-        columns: Sequence[TypedColumn],
-        source: str,
+        self, node: Node, names: Sequence[str], columns: Sequence[TypedColumn], source: str
     ) -> Constants:
         if len(names) != len(columns) or not columns or not columns[0][0]:
             raise self.syntax.refuse(node, NOT_LISTED)
@@ -163,7 +159,7 @@ class ConstantReader:
             return list(values), Type(values[0].kind, nullable=False)  # type: ignore[arg-type]
         nodes = list[Node](values)  # type: ignore[arg-type]
         if not nodes:
-            raise self.syntax.refuse(node, NOT_LISTED)
+            raise self.syntax.refuse(node, _EMPTY)
         found = self.reader.alike(nodes)
         types = [self.reader.check(one, at) for one, at in zip(found, nodes, strict=True)]
         kind = self.syntax.build(node, common_kind, types, "a column of VALUES")
@@ -292,6 +288,9 @@ _NAMED = said("""constants: a list of rows names a column
 NOT_LISTED = said("""constants: a list of rows that is not written out
     its rows are known before the question is priced, and have as many values each
     write VALUES ('a', 1), ('b', 2), UNNEST(['a', 'b']), or GENERATE_SERIES(1, 9) with constants""")
+_EMPTY = said("""constants: a list without rows, or a series that ends before it begins
+    no row meets it
+    begin with the least value, as in GENERATE_SERIES(1, 9)""")
 _ORDINALITY = said("""constants: UNNEST WITH ORDINALITY or WITH OFFSET
     engines count from 1 or from 0
     write the places: VALUES ('a', 1), ('b', 2)""")

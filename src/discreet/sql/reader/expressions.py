@@ -5,6 +5,7 @@ without a rule is refused. What a name or an aggregate means is given by whoever
 of FROM in WHERE, also aliases in HAVING and ORDER BY, released columns in post-processing.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -217,8 +218,9 @@ class ExpressionReader:
         if not isinstance(node, exp.Func):
             what = Refusal("clause", f"{name} is not understood in an expression")
             return self.syntax.refuse(node, what)
-        close = nearest(name, KNOWN_FUNCTIONS | KNOWN_AGGREGATES)
-        hint = f"write {close}, if that is meant" if close else "use one of the functions listed"
+        alike = (one for one in KNOWN_FUNCTIONS | KNOWN_AGGREGATES if one[0] == name[:1])
+        close = nearest(name, alike)
+        hint = f"write {close}, if that is meant" if close else _LISTED
         what = Refusal(
             "unknown_function",
             f"there is no function {name}",
@@ -228,6 +230,7 @@ class ExpressionReader:
         return self.syntax.refuse(node, what)
 
 
+_LISTED = "use one of the functions in the reference, under Questions"
 _CLOSED = "the list of functions is closed, so that each has a meaning for every row"
 Rule: TypeAlias = Callable[[ExpressionReader, Node], Expression]
 
@@ -238,8 +241,13 @@ def function_name(syntax: Syntax, node: Node) -> str:
         return str(node.this).upper()
     if "start" in node.meta:
         return syntax.text[node.meta["start"] : node.meta["end"] + 1].upper()
+    typed = _CALLED.search(syntax.text[: syntax.place(node)[0]])
     named = node.sql_names()[0] if isinstance(node, exp.Func) else type(node).__name__
-    return str(named).upper()
+    return str(typed[1] if typed and isinstance(node, exp.Func) else named).upper()
+
+
+_CALLED = re.compile(r"(\w+)\s*\(\s*(?:DISTINCT\s+)?$", re.IGNORECASE)
+"""A call up to its first argument: its parser forgets which of several names it has."""
 
 
 def _is_text(expression: Expression) -> bool:
@@ -393,6 +401,8 @@ def _like(reader: ExpressionReader, node: Node, escape: str | None = None) -> Ex
     syntax = reader.syntax
     operand = reader.part(node, "this")
     pattern_node = syntax.part(node, "expression")
+    if node.args.get("negate") and not isinstance(pattern_node, exp.Literal):
+        raise syntax.refuse(pattern_node, _NEITHER)
     pattern = reader.text(pattern_node, "the pattern of LIKE")
     if isinstance(node, exp.ILike):
         if not pattern.isascii() or (escape is not None and escape.isalpha()):
@@ -421,6 +431,10 @@ _IN_WIDTH = said("""argument: IN compares rows of different length, or with NULL
     write (a, b) IN ((1, 'x'), (2, 'y'))""")
 _IS = said("""clause: IS is followed by something else
     write IS NULL, IS TRUE or IS FALSE""")
+_NEITHER = said("""pattern: NOT LIKE with a list of patterns, or with no text in quotes
+    of a list, NOT means one of the patterns to some engines, and all of them to others
+    write NOT x LIKE ANY ('a%', 'b%') where no pattern may match, or NOT x LIKE ALL ('a%', 'b%') \
+    where one of them may not""")
 _ILIKE = said("""pattern: ILIKE with letters beyond A-Z
     engines fold other letters differently
     use LIKE for this pattern""")

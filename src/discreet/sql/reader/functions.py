@@ -48,10 +48,10 @@ def _alike(function: Function, reader: "ExpressionReader", node: Node) -> Expres
 
 
 def _sum(function: Function, reader: "ExpressionReader", node: Node) -> Expression:
-    """Plus and minus, where one side may be an interval; in DATE_ADD(d, INTERVAL 1 DAY) one is."""
+    """Plus and minus, where one side may be an interval."""
     sides = [reader.syntax.part(node, "this"), reader.syntax.part(node, "expression")]
     match [isinstance(side, exp.Interval) for side in sides]:
-        case [False, False] if not isinstance(node, exp.DateAdd):
+        case [False, False]:
             return call(function, *map(reader.read, sides))
         case [False, True]:
             return times.read_later(reader, function, *sides)
@@ -140,8 +140,10 @@ def _concat(reader: "ExpressionReader", node: Node) -> Expression:
     for flag in ("safe", "coalesce"):
         reader.syntax.expect(node, flag, True)  # noqa: FBT003 - the parser's flag
     parts = [_as_text(reader, part) for part in reader.syntax.parts(node, "expressions")]
+    others = [isinstance(p, Literal) or reader.check(p, node).kind is not Kind.TEXT for p in parts]
     filled = (
-        one if isinstance(one, Literal) else call(Function.COALESCE, one, "") for one in parts
+        one if other else call(Function.COALESCE, one, "")
+        for one, other in zip(parts, others, strict=True)
     )
     return call(Function.CONCAT, *filled)
 
@@ -150,7 +152,7 @@ def _substring(reader: "ExpressionReader", node: Node) -> Expression:
     syntax = reader.syntax
     text = reader.part(node, "this")
     start = syntax.part(node, "start")
-    if start is not None and start.find(exp.StrPosition):
+    if start is not None and start.find(exp.StrPosition, exp.Neg):
         raise syntax.refuse(start, _AFTER)
     first = read_whole(syntax, start, "the start of SUBSTRING", at_least=1)
     length, rest = syntax.part(node, "length"), _REST - first
@@ -299,12 +301,13 @@ _BASE = said("""argument: a logarithm to another base than 2 or 10
 _POWER = said(f"""argument: a power that is not a whole number from 1 to {_LARGEST_POWER}, or 0.5
     engines compute other powers differently
     write EXP(LN(x) * power), which is NULL where x is not above 0""")
-_AFTER = said("""argument: SUBSTRING from where another text is found
-    the start of SUBSTRING has to be known before the question is priced
-    write SPLIT_PART(x, '@', 2), which is what follows the first @""")
+_AFTER = said("""argument: SUBSTRING from where another text is found, or from the end
+    its start has to be known before the question is priced, and engines disagree on places \
+    before the first
+    write SPLIT_PART(x, '@', 2), which is what follows the first @, or RIGHT(x, 2)""")
 _TYPE = said("""type: a cast to a type that does not exist here
     kinds are BOOLEAN, BIGINT, DOUBLE, VARCHAR, DATE and TIMESTAMP, without lengths
-    cast to one of them, as in CAST(x AS DOUBLE)""")
+    cast to one of them, as in CAST(x AS DOUBLE), and cut a text with LEFT(x, 10)""")
 _CLOCK = said("""type: the time of a day as a value
     values are booleans, numbers, texts, dates and timestamps
     compare it, as in CAST(x AS TIME) < TIME '18:00', or take a part: EXTRACT(HOUR FROM x)""")
@@ -355,7 +358,6 @@ FUNCTIONS: dict[type[Node], times.Rule] = {
     exp.Date: partial(_as_kind, kind=Kind.DATE),
     exp.Extract: times.read_extract,
     exp.DateDiff: times.read_difference,
-    exp.DateAdd: partial(_sum, Function.ADD),
     exp.DateBin: times.read_bin,
     exp.DateFromParts: times.read_made_date,
     exp.TimestampTrunc: times.read_truncated,

@@ -4,13 +4,14 @@ A bare name is a column of FROM if there is one, else an alias of the SELECT lis
 Postgres; a bare whole number is a position in the SELECT list.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
 from sqlglot import exp
 
-from discreet.plan.expressions import Column, Expression, parts_of
+from discreet.plan.expressions import Expression, mentions
 from discreet.sql.reader.expressions import ExpressionReader
 from discreet.sql.reader.literals import read_whole
 from discreet.sql.reader.refusals import Refusal, said
@@ -60,7 +61,7 @@ class GroupReader:
         chosen: list[int] = []
         for item in items:
             expression = self.read_item(item)
-            if _columns_in(expression):
+            if mentions(expression):
                 chosen.append(self._position(expression, item.node))
         self._groups.sets = (tuple(dict.fromkeys(chosen)),)
         return self._groups
@@ -94,28 +95,23 @@ class GroupReader:
                 return _cube([self._set(part) for part in parts])
             case exp.GroupingSets():
                 return [chosen for part in parts for chosen in self._element(part)]
-            case exp.Tuple():
-                return [tuple(self._key(part) for part in parts)]
-        return [(self._key(node),)]
+        return [self._set(node)]
 
     def _set(self, node: Node) -> tuple[int, ...]:
-        """One element of ROLLUP or CUBE: a key, or several in parentheses."""
+        """A key, or several in parentheses."""
         if isinstance(node, exp.Tuple):
             return tuple(self._key(part) for part in self._syntax.parts(node, "expressions"))
         return (self._key(node),)
 
     def _product(self, lists: list[list[tuple[int, ...]]], node: Node) -> list[tuple[int, ...]]:
-        size = 1
-        for sets in lists:
-            size *= len(sets)
-            if size > MOST_SETS:
-                raise self._syntax.refuse(node, _MANY)
+        if math.prod(map(len, lists)) > MOST_SETS:
+            raise self._syntax.refuse(node, _MANY)
         return [_joined(chosen) for chosen in product(*lists)]
 
     def _key(self, node: Node) -> int:
         node = bare(self._syntax, node)
         expression = self._expression(node)
-        if not _columns_in(expression):
+        if not mentions(expression):
             raise self._syntax.refuse(node, _CONSTANT)
         return self._position(expression, node)
 
@@ -133,7 +129,7 @@ class GroupReader:
         return self.reader.checked(node)
 
 
-_LISTS = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
+_LISTS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 
 def _cube(units: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -143,12 +139,6 @@ def _cube(units: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 def _joined(sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(key for chosen in sets for key in chosen)
-
-
-def _columns_in(expression: Expression) -> bool:
-    if isinstance(expression, Column):
-        return True
-    return any(_columns_in(part) for part in parts_of(expression))
 
 
 _EMPTY = Refusal("syntax", "GROUP BY without a key", fix="name a column, or leave GROUP BY out")

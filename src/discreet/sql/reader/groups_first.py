@@ -19,13 +19,7 @@ from discreet.plan.released_tables import is_single
 from discreet.sql.reader.beside_rows import ROWS, SelectParts, aliased, copied_parts
 from discreet.sql.reader.select_list import Answer
 from discreet.sql.reader.sources import Public, Rows
-from discreet.sql.reader.syntax import (
-    Node,
-    Syntax,
-    conjuncts,
-    has_aggregate,
-    lookup,
-)
+from discreet.sql.reader.syntax import Node, Syntax, conjuncts, has_aggregate, lookup
 
 
 def windows_after_groups(syntax: Syntax, node: Node) -> tuple[exp.Select, exp.Select]:

@@ -48,10 +48,7 @@ def join_all(
 
 
 def _next(
-    syntax: Syntax,
-    source: RowSource,
-    waiting: list[Waiting],
-    where: list[Node] | None,
+    syntax: Syntax, source: RowSource, waiting: list[Waiting], where: list[Node] | None
 ) -> int:
     """The first table that can be joined now; those of inner joins may come in any order."""
     for at, (right, one) in enumerate(waiting):

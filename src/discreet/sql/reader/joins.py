@@ -22,7 +22,7 @@ from discreet.plan.expressions import (
     Literal,
     call,
     chain,
-    parts_of,
+    mentions,
 )
 from discreet.plan.kinds import Kind, Type
 from discreet.plan.typing import infer
@@ -348,7 +348,7 @@ class RowJoin:
         return None
 
     def _side(self, expression: Expression) -> str:
-        used = set(_columns(expression))
+        used = mentions(expression)
         if not used:
             return "none"
         if used <= self.own:
@@ -416,13 +416,6 @@ def _apart(right: RowSource, taken: set[str]) -> RowSource:
         return right
     named = tuple(rel.Named(new, Column(old)) for old, new in renamed.items())
     return NamedRelation(rel.Project(right.relation, named), columns)
-
-
-def _columns(expression: Expression) -> Iterator[str]:
-    if isinstance(expression, Column):
-        yield expression.name
-    for part in parts_of(expression):
-        yield from _columns(part)
 
 
 def all_of(conditions: Sequence[Condition]) -> Expression | None:

@@ -13,7 +13,7 @@ read; words that stand in none afterwards are told, since they have been read.
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from functools import reduce
+from functools import partial, reduce
 
 from sqlglot import exp
 
@@ -199,13 +199,14 @@ def _size(node: Node) -> Node | None:
     return exp.ArraySize(this=node.this.copy()) if flat else None
 
 
-def _bin(node: Node) -> Node | None:
-    """DATE_BIN('6 hours', ...): an interval in quotes."""
-    amount, _, unit = node.this.name.partition(" ")
-    if not isinstance(node.this, exp.Literal) or not amount.isdecimal() or not unit.isalpha():
+def _quoted(part: str, node: Node) -> Node | None:
+    """DATE_BIN('6 hours', ...), GENERATE_SERIES(..., '1 day'): an interval in quotes."""
+    text = node.args.get(part)
+    amount, _, unit = text.name.partition(" ") if isinstance(text, exp.Literal) else ("", "", "")
+    if not amount.isdecimal() or not unit.isalpha():
         return None
     found = node.copy()
-    found.set("this", exp.Interval(this=exp.Literal.string(amount), unit=exp.var(unit.upper())))
+    found.set(part, exp.Interval(this=exp.Literal.string(amount), unit=exp.var(unit.upper())))
     return found
 
 
@@ -218,7 +219,8 @@ _RULES: dict[type[Node], Callable[[Node], Node | None]] = {
     exp.ILike: _like,
     exp.Bracket: _element,
     exp.ArraySize: _size,
-    exp.DateBin: _bin,
+    exp.DateBin: partial(_quoted, "this"),
+    exp.GenerateSeries: partial(_quoted, "step"),
 }
 
 REWRITTEN = (*_RULES, exp.Anonymous)

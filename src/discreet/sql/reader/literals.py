@@ -47,7 +47,7 @@ def read_whole(syntax: Syntax, node: Node | None, role: str, at_least: int = 0) 
             "argument",
             f"{role} is not a whole number of at least {at_least}",
             "it has to be known before the question is priced",
-            "write the number itself",
+            f"write the number itself, {at_least} or more",
         ),
     )
 

@@ -4,8 +4,6 @@ The rows of the SELECT get a column for each of them (`MatchPerson`, `MatchPubli
 `PersonWindow`), and the expression names that column. So they can stand wherever a condition or a
 value can; they are about rows of the same person or of a public table, or refused.
 
-A value that a subquery computes for each row, from rows of the same person.
-
 `(SELECT AVG(w.cost) FROM visits w WHERE w.patient_id = v.patient_id)` is the subquery grouped by
 what it equates with the row around it, joined to that row. One of these columns has to name the
 person on both sides: then the value is a function of rows of that person (`PerPerson`,
@@ -396,10 +394,10 @@ _SHAPE = said("""subquery: a value of a subquery that looks at the row around it
     person
     write (SELECT AVG(x) FROM t WHERE t.person = outer.person AND ...), join a subquery \
     that is grouped by the person, or use a window: AVG(x) OVER (PARTITION BY person)""")
-_PERSON = said("""subquery: a value of a subquery that is not about the same person as the row \
-    around it
+_PERSON = said("""subquery: a value of a subquery that is not about the person of the row around it
     the value beside a row would depend on other people's rows
-    add t.person = outer.person to its WHERE, for the columns that name the person""")
+    add t.person = outer.person to its WHERE, for the columns that name the person; or ask it by \
+    itself, and write its numbers out: x > CASE city WHEN 'Haifa' THEN 40 ELSE 35 END""")
 _COUNTED = said("""subquery: a count inside a larger expression of a subquery
     it is 0 where no row meets, and what is computed from it would be NULL
     select COUNT alone, and compute with it outside: 2 * (SELECT COUNT(*) ...)""")

@@ -37,6 +37,7 @@ class _Dialect(DuckDB):
         """Cuts `a name`, as MySQL, Spark and BigQuery write it, out as one."""
 
         IDENTIFIERS: ClassVar = [*DuckDB.Tokenizer.IDENTIFIERS, "`"]
+        KEYWORDS: ClassVar = {**DuckDB.Tokenizer.KEYWORDS, "FLOAT64": TokenType.DOUBLE}
         RAW_STRINGS: ClassVar = [(f"{r}'", "'") for r in "rR"]
 
 
@@ -103,10 +104,8 @@ def check_words(syntax: Syntax, tokens: list[Token]) -> None:
     kept = syntax.gone | {node.meta["start"] for node in nodes if "start" in node.meta}
     dated = (node for node in nodes if isinstance(node, exp.TimeToStr))
     formats = {node.args["format"].name for node in dated}  # the parser keeps them without a mark
-    units = {node.text("unit") for node in nodes if isinstance(node, exp.TimestampTrunc)}
     for at, token in enumerate(tokens):
-        last = _is_last(tokens, at) and token.text.upper() in units  # TIMESTAMP_TRUNC(x, HOUR)
-        told = last or (token.token_type is TokenType.STRING and token.text in formats)
+        told = token.token_type is TokenType.STRING and token.text in formats
         if token.start not in kept and not told and not _is_structure(tokens, at):
             unknown = Refusal("clause", f"{token.text!r} is not understood at this place")
             raise _MATCHES.get(token.text.upper(), unknown).at(*_span(token))
@@ -277,11 +276,11 @@ def _span(token: Token) -> Place:
 
 
 class _Parser(DuckDBParser):
-    """DuckDB's with spellings of others, to which NUMERIC is not DECIMAL(18, 3)."""
+    """DuckDB's with spellings of others, and types as they are written: VARCHAR(3), NUMERIC."""
 
     FUNCTIONS: ClassVar = {**DuckDBParser.FUNCTIONS, **spellings.FUNCTIONS}
     FUNCTION_PARSERS: ClassVar = {**DuckDBParser.FUNCTION_PARSERS, **spellings.PARSERS}
-    TYPE_CONVERTERS: ClassVar = {**DuckDBParser.TYPE_CONVERTERS, exp.DType.DECIMAL: lambda of: of}
+    TYPE_CONVERTERS: ClassVar = {}
 
 
 def _statement(text: str, tokens: list[Token]) -> Node:
@@ -450,9 +449,3 @@ def _is_unit(tokens: list[Token], at: int) -> bool:
     quoted = tokens[at].token_type is TokenType.STRING
     worded = function == "EXTRACT" or (function == "DATEDIFF" and tokens[at].text.upper() != "WEEK")
     return function in _UNIT_BEFORE and (quoted or worded)
-
-
-def _is_last(tokens: list[Token], at: int) -> bool:
-    """Whether a token is the last of several arguments."""
-    around = [one.token_type for one in tokens[at - 1 : at + 2]]
-    return around[::2] == [TokenType.COMMA, TokenType.R_PAREN]

@@ -78,8 +78,6 @@ def _guarded(text: str, reads: Callable[[], T]) -> T:
 
 
 _SIMPLER = "ask a simpler SELECT with aggregates"
-
-
 reads_clock = re.compile(r"now|cur|localtime|today|(date|age)\W*[(]|--|/[*]", re.IGNORECASE).search
 """Whether a text may mean something else at another time."""
 writes_rows = re.compile(r"\b(values|unnest|range|generate_series)\b", re.IGNORECASE).search

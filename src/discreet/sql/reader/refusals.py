@@ -58,9 +58,6 @@ _COLLECTIONS = """
 Array List Struct Map Bracket Dot JSONExtract JSONExtractScalar Tuple Slice ToMap PropertyEQ Lambda
 Kwarg Columns JSONObject JSONArray Explode Unnest
 """
-_CLOCKS = """
-CurrentDate CurrentTime CurrentTimestamp CurrentDatetime Localtime Localtimestamp
-"""
 
 STATEMENTS = {
     "": Refusal("statement", "the text does not begin with SELECT or WITH", _ONLY_READS, _ASK),
@@ -121,7 +118,7 @@ NODES = {
     **dict.fromkeys(_COLLECTIONS.split(), _COLLECTION),
     "Bracket": replace(_COLLECTION, fix="use a column for each part, as in QUANTILE_CONT(x, 0.5)"),
     **dict.fromkeys(("Placeholder", "Parameter", "SessionParameter"), _PLACEHOLDER),
-    **dict.fromkeys(_CLOCKS.split(), _NOW),
+    **dict.fromkeys(("CurrentTime", "Localtime"), _NOW),
     **dict.fromkeys(("RegexpILike", "SimilarTo", "Glob"), _PATTERN),
     **dict.fromkeys(
         ("Any", "All", "ArrayContains"),
@@ -222,13 +219,13 @@ WHY = {
 }
 """Why some functions are not there; of the others the list is closed."""
 
-_LISTS = "ask SELECT x, COUNT(*) FROM ... GROUP BY x"
+_LISTS = "ask SELECT x, COUNT(*) FROM ... GROUP BY x, or of one person's rows FIRST(x ORDER BY y)"
 
 FUNCTIONS = {
     "TOP": "write LIMIT 3 at the end, instead of TOP(3)",
     **dict.fromkeys(["STRING_AGG", "GROUP_CONCAT", "LISTAGG", "ARRAY_AGG", "LIST"], _LISTS),
     "MODE": "ask SELECT x, COUNT(*) AS n FROM ... GROUP BY x ORDER BY n DESC LIMIT 1",
-    "HISTOGRAM": f"{_LISTS}, of numbers GROUP BY WIDTH_BUCKET(x, low, high, bins)",
+    "HISTOGRAM": "ask SELECT WIDTH_BUCKET(x, low, high, bins), COUNT(*) FROM ... GROUP BY 1",
     "ENTROPY": "ask SELECT -SUM(p * LOG2(p)) FROM (SELECT n / SUM(n) OVER () AS p FROM"
     " (SELECT x, COUNT(*) AS n FROM ... GROUP BY x))",
     "APPROX_QUANTILES": "write QUANTILE_CONT(x, [0.25, 0.5, 0.75])",

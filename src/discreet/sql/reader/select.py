@@ -150,8 +150,8 @@ class SelectReader:
 
     program: Program | None = None
     """Released rows, where it reads those in place of private ones."""
-    of_groups: Sequence[tuple[Node, QueryRefused]] = ()
-    """Conditions of WHERE on keys among released values; refused where they are of no key."""
+    of_groups: Sequence[tuple[Node, Node, QueryRefused]] = ()
+    """Conditions of WHERE, and IN in them, on keys among released values; refused of no key."""
     totals = False
     """Whether sums over people may be measured by their rows, beside other aggregates."""
 
@@ -185,7 +185,7 @@ class SelectReader:
     def read(self) -> NamedRelation | Answer:
         """Rows or an answer."""
         groups = self._groups()
-        for node, refused in self.of_groups:
+        for _, node, refused in self.of_groups:
             if groups is None or self.rows.checked(node.this) not in groups.keys:
                 raise refused
         if groups is None:
@@ -196,7 +196,7 @@ class SelectReader:
             raise self.syntax.refuse(whose[0][1], _PER_PERSON_OUTPUT)
         per_person = any(column.owns for column, _ in whose)
         if per_person and self.of_groups:
-            raise self.of_groups[0][1]
+            raise self.of_groups[0][-1]
         asked = [*self.select.expressions, self.select.args.get("qualify")]
         windows = any(one is not None and one.find(exp.Window) for one in asked)
         if per_person and windows and is_plain_grouping(self.select):
@@ -248,10 +248,12 @@ class SelectReader:
                 try:
                     conditions.append(reader.checked(part))
                 except QueryRefused as refused:
-                    query = part.args.get("query") if isinstance(part, exp.In) else None
-                    if id(query) not in self.syntax.answers:
+                    member = part
+                    while isinstance(member, exp.Not | exp.Paren):
+                        member = member.this
+                    if id(member.args.get("query")) not in self.syntax.answers:
                         raise
-                    self.of_groups = [*self.of_groups, (part, refused)]
+                    self.of_groups = [*self.of_groups, (part, member, refused)]
             if conditions:
                 condition = self.syntax.remember(chain(Function.AND, conditions), node)
                 self.private.build(node, FilterRows, condition)

@@ -5,7 +5,7 @@ A spelling is read as the expression that stands for it, over what it was given:
 """
 
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, ClassVar, TypeAlias
 
@@ -34,7 +34,8 @@ class Spelling(exp.Expression, exp.Func):
 _TEMPLATES = {
     "BTRIM": "TRIM(_1)",
     "CURDATE": "CURRENT_DATE",
-    "DATE_SUB": "_1 - _2",
+    **dict.fromkeys(["DATETIME_ADD", "TIMESTAMP_ADD"], "_1 + _2"),
+    **dict.fromkeys(["DATETIME_SUB", "TIMESTAMP_SUB"], "_1 - _2"),
     "DIV0": "IF(_2 = 0 AND NOT _1 IS NULL, 0, _1 / _2)",
     "EOMONTH": "LAST_DAY(_1)",
     "FORMAT_DATE": "STRFTIME(_2, _1)",
@@ -47,6 +48,7 @@ _TEMPLATES = {
     "NVL2": "CASE WHEN _1 IS NULL THEN _3 ELSE _2 END",
     "PREFIX": "STARTS_WITH(_1, _2)",
     "REGEXP_CONTAINS": "REGEXP_MATCHES(_1, _2)",
+    "SQUARE": "POWER(_1, 2)",
     "SUFFIX": "ENDS_WITH(_1, _2)",
     "TIMESTAMP": "CAST(_1 AS TIMESTAMP)",
     "TO_DATE": "CAST(_1 AS DATE)",
@@ -56,19 +58,6 @@ _TEMPLATES = {
     "ZEROIFNULL": "COALESCE(_1, 0)",
 }
 """What is said instead; _1 is the first of the values that are given."""
-
-_BETWEEN = "CAST(_2 AS TIMESTAMP) - CAST(_1 AS TIMESTAMP)"
-_ELAPSED = {
-    "YEAR": "EXTRACT(YEAR FROM AGE(_2, _1))",
-    "MONTH": "EXTRACT(YEAR FROM AGE(_2, _1)) * 12 + EXTRACT(MONTH FROM AGE(_2, _1))",
-    "DAY": f"EXTRACT(DAY FROM {_BETWEEN})",
-    **{
-        unit: f"CAST(TRUNC(EXTRACT(EPOCH FROM {_BETWEEN}) / {each}) AS BIGINT)"
-        for unit, each in (("HOUR", 3600), ("MINUTE", 60), ("SECOND", 1))
-    },
-}
-"""Whole units between two times, as TIMESTAMPDIFF counts them."""
-
 
 _MOST_PARTS = 500
 
@@ -85,8 +74,8 @@ def _is_large(given: Given) -> bool:
     return sum(1 for one in given for _ in one.walk()) > _MOST_PARTS
 
 
-def _filled(text: str, given: Given) -> Node:
-    """A template with what was given; each stands in it as often as it is named.
+def _filled(text: str, given: Given, *words: Node) -> Node:
+    """A template with what was given, each as often as it is named, and words that it took in.
 
     What has many parts already is none: calls inside calls would double them at each step.
     """
@@ -100,12 +89,13 @@ def _filled(text: str, given: Given) -> Node:
         found = given[int(place[1]) - 1].copy()
         return exp.Paren(this=found) if isinstance(found, exp.Binary | exp.Unary) else found
 
-    return Spelling(this=_template(text).copy().transform(fill, copy=False))
+    found = _template(text).copy().transform(fill, copy=False)
+    return Spelling(this=found, expressions=list(words))
 
 
-def _spelled(name: str, form: str, given: Given) -> Node:
+def _spelled(name: str, form: str, given: Given, *words: Node) -> Node:
     many = max([0, *map(int, re.findall("_([1-9])", form))])
-    return _filled(form, given) if len(given) == many else _unknown(name, given)
+    return _filled(form, given, *words) if len(given) == many else _unknown(name, given)
 
 
 def _unknown(name: str, given: Given) -> Node:
@@ -119,55 +109,69 @@ def _own(name: str, given: Given) -> Node:
 
 
 def _word(node: Any, words: Container[str]) -> exp.Var | None:
-    """A unit of time that stands as a bare word, at its place in the text."""
-    if not isinstance(node, exp.Column) or node.table or node.name.upper() not in words:
+    """A unit that stands as a bare word, or WEEK(MONDAY), at its place in the text."""
+    inner = node.this if isinstance(node, exp.Week) else node
+    if not isinstance(inner, exp.Column) or inner.table:
         return None
-    word = exp.var(node.name.upper())
-    word.meta.update(node.this.meta)
-    return word
+    name = inner.name.upper() if inner is node else f"WEEK({inner.name.upper()})"
+    word = exp.var(name)
+    word.meta.update(inner.this.meta)
+    return word if name in words else None
 
 
-def _in_unit(node: exp.Expression, unit: exp.Var) -> exp.Expression:
-    """The same with its unit at its place in the text."""
-    node.args["unit"].meta.update(unit.meta)
-    return node
+def _by_unit(name: str, forms: Mapping[str, str], given: Given) -> Node:
+    """A call whose first value is a unit, which tells the template for the others."""
+    unit = _word(given[0], forms) if given else None
+    return (
+        _unknown(name, given) if unit is None else _spelled(name, forms[unit.name], given[1:], unit)
+    )
 
 
-_DATED = {"DAY", "MONTH", "QUARTER", "YEAR"}
-_UNITS = _DATED | {"WEEK", "HOUR", "MINUTE", "SECOND"}
+_DATED = ("DAY", "MONTH", "QUARTER", "YEAR")
+_UNITS = (*_DATED, "WEEK", "HOUR", "MINUTE", "SECOND")
+_LATER = {unit + end: f"_2 + INTERVAL _1 {unit}" for unit in _UNITS for end in ("", "S")}
+"""DATEADD(month, -3, d)."""
+
+_NAMES = {
+    **{unit: f"CAST(EXTRACT({unit} FROM _1) AS VARCHAR)" for unit in ("YEAR", "DAY")},
+    "MONTH": "MONTHNAME(_1)",
+    **dict.fromkeys(("WEEKDAY", "DW"), "DAYNAME(_1)"),
+}
+"""DATENAME(month, d) of SQL Server."""
+
+_BETWEEN = "CAST(_2 AS TIMESTAMP) - CAST(_1 AS TIMESTAMP)"
+_ELAPSED = {
+    "YEAR": "EXTRACT(YEAR FROM AGE(_2, _1))",
+    "MONTH": "EXTRACT(YEAR FROM AGE(_2, _1)) * 12 + EXTRACT(MONTH FROM AGE(_2, _1))",
+    "DAY": f"EXTRACT(DAY FROM {_BETWEEN})",
+    **{
+        unit: f"CAST(TRUNC(EXTRACT(EPOCH FROM {_BETWEEN}) / {each}) AS BIGINT)"
+        for unit, each in (("HOUR", 3600), ("MINUTE", 60), ("SECOND", 1))
+    },
+}
+"""Whole units between two times, as TIMESTAMPDIFF counts them."""
+
+_WEEKDAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
+_WEEKS = {"ISOWEEK": 0, "WEEK": 6} | {f"WEEK({day})": at for at, day in enumerate(_WEEKDAYS)}
+"""Weeks of BigQuery, and the days after Monday on which they begin."""
 
 
-def _later(given: Given) -> Node:
-    """DATEADD(month, -3, d)."""
-    unit = _word(given[0], _UNITS | {one + "S" for one in _UNITS}) if len(given) == 3 else None
-    if unit is None:
-        return _unknown("DATEADD", given)
-    amount = _in_unit(exp.Interval(this=given[1], unit=unit), unit)
-    return Spelling(this=exp.Add(this=given[2], expression=amount))
+def _week(of: str, days: int) -> str:
+    """The beginning of a week."""
+    shift = f"INTERVAL {7 - days} DAY"
+    return f"DATE_TRUNC('week', {of} + {shift}) - {shift}" if days else f"DATE_TRUNC('week', {of})"
 
 
-def _named(given: Given) -> Node:
-    """DATENAME(month, d), DATENAME(weekday, d) and DATENAME(year, d) of SQL Server."""
-    unit = _word(given[0], {*_NAMED, "YEAR", "DAY"}) if len(given) == 2 else None
-    if unit is None:
-        return _unknown("DATENAME", given)
-    number = f"CAST(EXTRACT({unit.name} FROM _1) AS VARCHAR)"
-    found = _filled(_NAMED.get(unit.name, number), given[1:])
-    found.append("expressions", unit)
-    return found
-
-
-_NAMED = {"MONTH": "MONTHNAME(_1)", "WEEKDAY": "DAYNAME(_1)", "DW": "DAYNAME(_1)"}
-
-
-def _elapsed(given: Given) -> Node:
-    """TIMESTAMPDIFF(MONTH, a, b): whole months from a to b."""
-    unit = _word(given[0], _ELAPSED) if len(given) == 3 else None
-    if unit is None:
-        return _unknown("TIMESTAMPDIFF", given)
-    found = _filled(_ELAPSED[unit.name], given[1:])
-    found.append("expressions", unit)
-    return found
+_BEGINNINGS = {unit: f"DATE_TRUNC('{unit}', _1)" for unit in _UNITS}
+_BEGINNINGS |= {name: _week("_1", days) for name, days in _WEEKS.items()}
+_APART = {
+    name: {unit: f"DATE_DIFF('{unit}', _1, _2)" for unit in units}
+    | {
+        week: f"DATE_DIFF('week', {_week('_1', at)}, {_week('_2', at)})"
+        for week, at in _WEEKS.items()
+    }
+    for name, units in (("DATE_DIFF", _DATED), ("DATETIME_DIFF", _UNITS))
+}
 
 
 def _difference(name: str, given: Given) -> Node:
@@ -175,33 +179,44 @@ def _difference(name: str, given: Given) -> Node:
 
     A column may be called day: the unit is the last only where no text is the first.
     """
-    unit = None
-    if name == "DATE_DIFF" and len(given) == 3 and not isinstance(given[0], exp.Literal):
-        unit = _word(given[2], _DATED)
+    last = len(given) == 3 and not isinstance(given[0], exp.Literal)
+    if last and _word(given[2], forms := _APART.get(name, {})):
+        return _by_unit(name, forms, given[::-1])
     if name == "DATEDIFF" and len(given) == 2:
-        unit = exp.var("DAY")
-    if unit is None:
-        return _own("DATE_DIFF", given)
-    found = exp.DateDiff(this=given[0], expression=given[1], unit=unit, date_part_boundary=True)
-    return _in_unit(found, unit)
-
-
-_WEEKS = {
-    "ISOWEEK": "DATE_TRUNC('week', _1)",
-    "WEEK": "DATE_TRUNC('week', _1 + INTERVAL 1 DAY) - INTERVAL 1 DAY",
-}
+        return _spelled(name, "DATE_DIFF('day', _2, _1)", given)
+    return _own("DATE_DIFF", given)
 
 
 def _truncated(given: Given) -> Node:
     """DATE_TRUNC('month', d), and DATE_TRUNC(d, MONTH) of BigQuery, with weeks from Sunday."""
-    unit = _word(given[1], {*_UNITS, "ISOWEEK"}) if len(given) == 2 else None
-    if unit is None or isinstance(given[0], exp.Literal) or _word(given[0], _UNITS):
-        return _own("DATE_TRUNC", given)
-    if unit.name in _WEEKS:
-        found = _filled(_WEEKS[unit.name], given[:1])
-        found.append("expressions", unit)
-        return found
-    return _in_unit(exp.TimestampTrunc(this=given[0], unit=unit), unit)
+    last = len(given) == 2 and not isinstance(given[0], exp.Literal)
+    if last and _word(given[0], _UNITS) and not isinstance(given[1], exp.Week):
+        return _own("DATE_TRUNC", given)  # DATE_TRUNC(month, day) of Snowflake is not read
+    if last and _word(given[1], _BEGINNINGS):
+        return _by_unit("DATE_TRUNC", _BEGINNINGS, given[::-1])
+    return _own("DATE_TRUNC", given)
+
+
+def _shifted(name: str, given: Given) -> Node:
+    """DATE_ADD(d, INTERVAL 1 MONTH), and DATE_ADD(d, 30) of Spark; DATE_SUB likewise."""
+    sign = "+" if name == "DATE_ADD" else "-"
+    days = len(given) == 2 and not isinstance(given[1], exp.Interval)
+    return _spelled(name, f"CAST(_1 AS DATE) {sign} _2" if days else f"_1 {sign} _2", given)
+
+
+def _cut(given: Given) -> Node:
+    """TRUNC(d, 'MM') of Spark and Oracle; TRUNC of a number is the parser's own."""
+    if len(given) != 2 or not isinstance(given[1], exp.Literal) or not given[1].is_string:
+        return _own("TRUNC", given)
+    return Spelling(this=_own("DATE_TRUNC", given[::-1]), expressions=[given[1].copy()])
+
+
+def _days(given: Given) -> Node:
+    """GENERATE_DATE_ARRAY(a, b, INTERVAL 1 DAY) of BigQuery."""
+    if len(given) not in {2, 3}:
+        return _unknown("GENERATE_DATE_ARRAY", given)
+    day = exp.Interval(this=exp.Literal.string("1"), unit=exp.var("DAY"))
+    return exp.GenerateSeries(**dict(zip(("start", "end", "step"), (*given, day), strict=False)))
 
 
 def _zoned(name: str, given: Given) -> Node:
@@ -217,6 +232,8 @@ def _zoned(name: str, given: Given) -> Node:
             source = exp.Literal.string("UTC")
         case "DATETIME", [_]:
             return _spelled(name, "CAST(_1 AS TIMESTAMP)", given)
+        case "DATE", [_, _, _]:
+            return _spelled(name, "MAKE_DATE(_1, _2, _3)", given)
         case "DATE", _:
             return _own("DATE", given)
         case _:
@@ -271,15 +288,21 @@ _LETTERS = {
         | {"MMMM": "%B", "MMM": "%b", "dddd": "%A", "ddd": "%a"},
     ),
 }
-"""Letters of formats in MySQL and in SQL Server, as STRFTIME has them."""
+_LETTERS["SPARK"] = (
+    _LETTERS["FORMAT"][0],
+    {letter: form for letter, form in _LETTERS["FORMAT"][1].items() if letter[0] != "d"}
+    | {"dd": "%d", "d": "%-d", "M": "%-m", "H": "%-H", "y": "%Y"}
+    | {"EEEE": "%A", **dict.fromkeys(["E", "EE", "EEE"], "%a")},
+)
+"""Letters of formats in MySQL, in SQL Server and in Spark, as STRFTIME has them."""
 
 
 def _formatted(name: str) -> Builder:
-    pattern, letters = _LETTERS[name]
-
     def build(given: Given) -> Node:
         if len(given) != 2 or not (isinstance(given[1], exp.Literal) and given[1].is_string):
             return _unknown(name, given)
+        spark = name == "DATE_FORMAT" and "%" not in given[1].name
+        pattern, letters = _LETTERS["SPARK" if spark else name]
         found = re.findall(pattern, given[1].name)
         spelt = re.sub(pattern, lambda one: letters.get(one[1], "%!"), given[1].name)
         form = exp.Literal.string(spelt if found else "%!")  # which is refused
@@ -307,18 +330,22 @@ FUNCTIONS: dict[str, Builder] = {
     **{name: partial(_spelled, name, form) for name, form in _TEMPLATES.items()},
     **{name: partial(_aggregate, name) for name in SPELLINGS},
     "CONCAT_WS": _joined,
-    "DATEADD": _later,
-    "DATENAME": _named,
-    **{name: partial(_difference, name) for name in ("DATEDIFF", "DATE_DIFF")},
+    "DATEADD": partial(_by_unit, "DATEADD", _LATER),
+    "DATENAME": partial(_by_unit, "DATENAME", _NAMES),
+    **{name: partial(_shifted, name) for name in ("DATE_ADD", "DATE_SUB")},
+    **{name: partial(_difference, name) for name in ("DATEDIFF", *_APART)},
     "DATE_FORMAT": _formatted("DATE_FORMAT"),
-    **dict.fromkeys(["DATE_TRUNC", "TIMESTAMP_TRUNC"], _truncated),
+    **dict.fromkeys(["DATE_TRUNC", "TIMESTAMP_TRUNC", "DATETIME_TRUNC"], _truncated),
     "DECODE": _decoded,
     **{
         name: partial(_zoned, name)
         for name in ("TIMEZONE", "CONVERT_TIMEZONE", "CONVERT_TZ", "DATETIME", "DATE")
     },
     "FORMAT": _formatted("FORMAT"),
-    "TIMESTAMPDIFF": _elapsed,
+    "GENERATE_DATE_ARRAY": _days,
+    "TIMESTAMPDIFF": partial(_by_unit, "TIMESTAMPDIFF", _ELAPSED),
+    "TIMESTAMP_DIFF": lambda given: _by_unit("TIMESTAMP_DIFF", _ELAPSED, given[::-1]),
+    "TRUNC": _cut,
 }
 PARSERS: dict[str, Callable[[DuckDBParser], Node | None]] = {
     **dict.fromkeys(

@@ -401,6 +401,8 @@ def read_part(reader: "ExpressionReader", node: Node, unit: str, of: Node) -> Ex
     value, is_part = _operand(reader, node, unit, of)
     if is_part:
         return value
+    if unit == "DATE":
+        return Cast(value, Kind.DATE)
     if unit in _SUNDAY_FIRST:  # Sunday is 0, Saturday is 6
         return call(Function.WEEKDAY, value) % 7
     if unit in _PARTS:
@@ -427,11 +429,13 @@ def read_truncated(reader: "ExpressionReader", node: Node) -> Expression:
     written = isinstance(unit, exp.Literal) and reader.syntax.part(unit, "is_string")
     known = written or isinstance(unit, exp.Var)  # the parser keeps a text beside what is a DATE
     name = str(reader.syntax.part(unit, "this")).lower() if known else ""
+    name = _SHORT.get(name, name)
     if name not in {one.value for one in Unit}:
         raise reader.syntax.refuse(node, _UNIT)
     return Truncate(reader.part(node, "this"), Unit(name))
 
 
+_SHORT = {"mm": "month", "mon": "month", "yyyy": "year", "yy": "year", "q": "quarter", "dd": "day"}
 INTERVAL = said("""interval: an interval that is not one number and its unit
     units are SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, QUARTER and YEAR, each added to a date
     write date + INTERVAL 3 MONTH""")

@@ -1,6 +1,4 @@
-"""Windows: as they are written, and over the rows of one person.
-
-Windows over the rows of one person: ROW_NUMBER, LAG, running sums and the like.
+"""Windows as they are written, and over the rows of one person: ROW_NUMBER, LAG, running sums.
 
 A window has to be partitioned by a column that names the person: then its value beside a row is a
 function of rows of that person alone (`PersonWindow`). Any other would compare different people.
@@ -135,7 +133,6 @@ _FRAME = said("""window: a frame of a window that is not ROWS BETWEEN two rows
 _DISTINCT = said("""window: DISTINCT inside a window
     engines disagree on it
     group by the value in a subquery first""")
-
 
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
 _MOVED = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)
@@ -289,13 +286,10 @@ def row_orders(
 
 
 _MOST_TILES = 1 << 16
-RANKED = Refusal(
-    "window",
-    "people are ranked among each other",
-    WINDOW.why,
-    "ask SELECT QUANTILE_CONT(x, [0.25, 0.5, 0.75]) of the same rows first, and group by"
-    " CASE WHEN x < ... with its numbers",
-)
+RANKED = said(f"""window: people are ranked among each other
+    {WINDOW.why}
+    ask SELECT QUANTILE_CONT(x, [0.25, 0.5, 0.75]) of the same rows first, and group by CASE WHEN \
+    x < ... with its numbers""")
 _TILES = Refusal("window", "NTILE of more than 65536", "nobody has as many rows", "use fewer")
 _FUNCTION = said("""window: this function is asked over a window
     over the rows of a person there are ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, \

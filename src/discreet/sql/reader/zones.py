@@ -196,8 +196,8 @@ _OF_TIMES = said("""zone: a zone of something else than a timestamp
     write CAST(d AS TIMESTAMP) AT TIME ZONE 'UTC'""")
 _UNBOUNDED = said(f"""zone: a zone of a timestamp without bounds, or of more than {LONGEST} years
     the days on which its clocks change are written into the question
-    declare Bounds of the column, or narrow them: CASE WHEN t >= '2020-01-01' AND t < '2030-01-01' \
-    THEN t END has those of t; a fixed shift is t + INTERVAL 2 HOUR""")
+    declare Bounds for the column, or hold t between two times: LEAST(GREATEST(t, TIMESTAMP \
+    '2020-01-01'), TIMESTAMP '2030-01-01'); a fixed shift is t + INTERVAL 2 HOUR""")
 _ZONE = said("""zone: a time zone that is not known here
     offsets and abbreviations mean different zones on different engines; others are those of the \
     IANA database, which this machine needs (pip install tzdata)

@@ -114,7 +114,7 @@ def test_formats_of_mysql_have_its_letters():
     for theirs, ours in {"%Y-%m-%d %H:%i:%s": "%Y-%m-%d %H:%M:%S", "%M %e": "%B %-d"}.items():
         mine = form.format("DATE_FORMAT", theirs)
         assert read(mine, CLINIC) == read(form.format("STRFTIME", ours), CLINIC)
-    for other in ("%u", "%v %Y", "yyyy-MM", "%"):
+    for other in ("%u", "%v %Y", "yyyy-QQ", "%"):
         with pytest.raises(QueryRefused, match="format of dates"):
             read(form.format("DATE_FORMAT", other), CLINIC)
 
@@ -190,11 +190,11 @@ def test_every_part_of_the_tree_has_been_asked_for(question):
 
 
 def test_a_word_that_the_parser_drops_is_found():
-    question = "SELECT COUNT(*) FROM visits WHERE city::VARCHAR(3) = 'x'"
+    question = "SELECT n: COUNT(*) FROM visits"
     syntax, tokens = parse(question)
-    assert "3" not in syntax.tree.sql()
+    assert ":" not in syntax.tree.sql()
     for node, name in leaves(syntax.tree):
         syntax.part(node, name)
     with pytest.raises(QueryRefused) as refused:
         check_words(syntax, tokens)
-    assert question[refused.value.start : refused.value.end] == "3"
+    assert question[refused.value.start : refused.value.end] == ":"
