@@ -152,6 +152,14 @@ def asked(question):
     return [replace(first, also=(), then=None), *rest]
 
 
+@pytest.fixture(autouse=True)
+def nothing_planted_is_remembered(request):
+    """Statements are remembered with the question: those of a planted bug go with it."""
+    yield
+    if "monkeypatch" in request.fixturenames:
+        asked.cache_clear()
+
+
 def moved(question, contributions, *engines, far=False):
     """What moves further than declared between two engines."""
     asking = asked(question)
