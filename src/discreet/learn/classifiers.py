@@ -219,13 +219,14 @@ def newton_step(
         floor = 2 * bend_noise * (1 + (kept + 0.05) * len(h)) ** 0.5
         values, vectors = np.linalg.eigh(h)
         inverse = vectors @ np.diag(1 / np.maximum(values, floor)) @ vectors.T
+        positive = np.maximum(values, 0)  # a noisy one may be less, a variance may not
         ended = theta[0] - inverse @ g
-        errors = np.sqrt(np.diag(inverse @ (h + noise**2 * np.eye(len(h))) @ inverse))
+        errors = (vectors**2 @ ((positive + noise**2) / np.maximum(values, floor) ** 2)) ** 0.5
         there = (ended + theta[0]) / 2 * (np.abs(ended) > 2 * errors)
     lost = 1 - np.clip(values / floor, 0, 1)  # part of the way where noise hides the curvature
     hidden = vectors * lost**2 * (_HIDDEN**2 + (vectors.T @ theta[0]) ** 2) @ vectors.T
     step, true = inverse @ g, certain(inverse)
-    middle = h + np.diag(noise**2 + true * unsure @ step**2)
+    middle = vectors * positive @ vectors.T + np.diag(noise**2 + true * unsure @ step**2)
     # Margins move by `moved` in mean square. Halfway, the change of p (1 - p) cancels to first
     # order; at most a multiple of the square is left: the step falls short. Rows count by the
     # square of their own move, so `moved` is its fourth moment over its second: 3 times the second

@@ -447,6 +447,9 @@ def compare_counts(counts: Floats, sigma: float, law: Any = None) -> tuple[Float
     if law is not None:
         return told, stats.chi2.sf(told, columns - 1)
     most, freedom = (counts**2 / variance).sum(axis=(-2, -1)) - told, (rows - 1) * (columns - 1)
+    # Counts are whole: among few, singular values are often equal, where none of noise would be.
+    grain = 1 / np.sqrt(12 * variance.min(axis=(-2, -1)))
+    most = (np.sqrt(np.maximum(most, 0)) + grain) ** 2
     return told, _given_most(stats.chi2.sf(told, freedom), most, (rows - 1, columns - 1))
 
 

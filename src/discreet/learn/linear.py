@@ -110,7 +110,8 @@ class LinearRegression(RegressorMixin, KnownErrors):  # type: ignore[misc]
         deviation = np.clip(yy / count, (scaling.norm / FREE) ** 2, scaling.norm**2) ** 0.5
         # Where noise hides an axis, what is lost of its coefficient: as found, and a weak prior.
         bias = vectors * lost**2 * (deviation**2 + (vectors.T @ theta) ** 2) @ vectors.T
-        covariance = inverse @ (spread * a + noise) @ inverse + bias
+        sampling = spread * (vectors * np.maximum(values, 0) @ vectors.T)  # never below 0
+        covariance = inverse @ (sampling + noise) @ inverse + bias
         # In units of the features and the target:
         target, back = scaling.scale[-1], unscaling(scaling, len(theta) - 1)
         values = back @ theta / target

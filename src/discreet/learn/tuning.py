@@ -1,5 +1,6 @@
 """Choosing hyper-parameters privately: random search with random stopping, charged once."""
 
+import copy
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -65,7 +66,9 @@ def tune(
         one.__dict__.pop("_spent")  # an account of its own: the search is counted as one
         rows = one._rows(X, y, groups, max_rows_per_unit)  # noqa: SLF001 - the package's own
         one._learn_from(NoisySums(rows, (1 - _SCORE) * mu_squared))  # noqa: SLF001
-        right_labels = Expectation(partial(_is_right, one))
+        scored = copy.copy(one)
+        scored.__dict__.pop("feature_names_in_", None)  # rows come without: no word about each
+        right_labels = Expectation(partial(_is_right, scored))
         right, count = NoisySums(rows, _SCORE * mu_squared).sums(right_labels, Fraction(1))
         score = float(np.clip(right / max(count, 1.0), 0, 1))
         if best is None or score > best[0]:

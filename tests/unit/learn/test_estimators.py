@@ -323,6 +323,24 @@ def test_intervals_hold_a_correlated_pair_among_many_features():
         assert (np.abs(off) < 1.96).mean() > 0.85
 
 
+@pytest.mark.parametrize("epsilon", [1, 100, 10_000, 1_000_000])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_no_variance_is_below_0_where_noise_makes_an_eigenvalue_so(epsilon):
+    """Errors of 0 were told of features without any spread, and of two that are one."""
+    one = np.random.default_rng(5).uniform(-1, 1, (200, 1))
+    said = {"epsilon": epsilon, "delta": 1e-6, "bounds": (-1, 1)}
+    for x in (np.zeros((0, 2)), np.zeros((200, 2)), np.repeat(one, 2, axis=1)):
+        y = (x[:, 0] > 0).astype(int)
+        logistic = learn.LogisticRegression(**said, classes=[0, 1], standard_errors=True)
+        line = learn.LinearRegression(**said, target_bounds=(0, 1))
+        for model in (logistic, line):
+            with replaced(lambda: Keystream(bytes(32))):
+                model.fit(x, y)
+            assert (model.standard_errors_ > 0).all()
+            assert (model.hidden_ >= 0).all()
+            assert (model.hidden_ < 1 + 1e-6).all()
+
+
 def test_a_target_is_cut_at_four_deviations_or_at_its_bounds():
     rng = np.random.default_rng(3)
     x = rng.uniform(0, 1, (5000, 1))
@@ -458,6 +476,27 @@ def test_tuning_is_paid_once_whatever_the_number_of_runs():
         learn.tune([], x, y, epsilon=1, delta=1e-5)
     with pytest.raises(InputError, match="too small"):
         learn.tune(candidates, x, y, epsilon=1e-4, delta=1e-5)
+
+
+@pytest.mark.filterwarnings("error:X does not have valid feature names")
+def test_a_search_among_rows_of_a_frame_says_nothing_of_names():
+    """A word about each row; where warnings are errors, no row counted as right."""
+    pandas = pytest.importorskip("pandas")
+    x = np.linspace(0, 1, 400)[:, None]
+    candidate = learn.GaussianNB(bounds=(0, 1), classes=[0, 1])
+
+    with replaced(lambda: Keystream(bytes(32))):
+        best = learn.tune(
+            [candidate],
+            pandas.DataFrame(x, columns=["a"]),
+            (x[:, 0] > 0.5).astype(int),
+            epsilon=30,
+            delta=1e-6,
+            expected_runs=1,
+        )
+
+    assert best.score_ > 0.8
+    assert best.feature_names_in_.tolist() == ["a"]
 
 
 def test_a_search_costs_what_the_theorem_says():

@@ -85,6 +85,18 @@ def test_large_tables_beside_the_noise_keep_small_levels():
         assert np.mean(pvalues <= level) < 1.1 * level + 5 * (level / runs) ** 0.5
 
 
+@pytest.mark.parametrize("sigma", [1, 2, 4])
+def test_a_table_without_rows_keeps_small_levels(sigma):
+    """Noise of whole numbers has equal singular values, which p-values of 0 were told of."""
+    runs = 4000
+    noise = np.rint(np.random.default_rng(11).normal(0, sigma, (runs, 2, 2)))
+    pvalues = compare_counts(noise, (sigma**2 + 1 / 12) ** 0.5)[1]
+
+    # Sizes at 0.001 were 0.02, 0.008 and 0.004.
+    for level in (0.05, 0.01, 0.001):
+        assert np.mean(pvalues <= level) <= level
+
+
 def test_differences_are_found():
     rng = np.random.default_rng(3)
     means = noisy_moments(rng, "normal", 1000, [0.5, 0.5], 500, 1, shift=0.2)

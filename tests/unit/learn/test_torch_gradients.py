@@ -1,5 +1,8 @@
 """Clipped gradients of every layer are those of each person alone."""
 
+from contextlib import nullcontext
+from typing import NamedTuple
+
 import pytest
 import torch
 from torch import nn
@@ -410,3 +413,52 @@ def test_sums_of_floats_differ_by_far_less_than_what_is_allowed_for(name):
     other = ours(trainer_of(model, clip=0.5, at_once=7), inputs[turned], targets[turned], people)
 
     assert (whole - other).norm() < 2.0**-14 * 0.5  # 2^-11 is allowed for
+
+
+class Told(NamedTuple):
+    scaled: torch.Tensor
+    total: torch.Tensor
+
+
+class Named(nn.Module):
+    """A layer that answers with a named tuple."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        return Told(x * self.scale, x.sum(1))
+
+
+class First(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Named()
+
+    def forward(self, x):
+        return self.inner(x).scaled
+
+
+def test_a_layer_may_answer_with_a_named_tuple():
+    model, x = First(), torch.arange(12.0).reshape(3, 4)
+    heard = inspect(model, lambda inputs, _: model(*inputs).sum(1), (x,), None)
+
+    found = heard.of(lambda: model(x).sum(), 3, 1, nullcontext)
+
+    assert torch.equal(found["inner.scale"].instantiated().grads, x)
+
+
+def test_attention_whose_forward_was_replaced_keeps_it():
+    model = Attends()
+    usual = model.inner.forward
+
+    def doubled(*args, **kwargs):
+        out, where = usual(*args, **kwargs)
+        return 2 * out, where
+
+    model.inner.forward = doubled
+    x = torch.arange(3 * 6 * 8.0).sin().reshape(3, 6, 8)
+    inspect(model, lambda inputs, _: model(*inputs).flatten(1).sum(1), (x,), None)
+
+    assert model.inner.forward is doubled

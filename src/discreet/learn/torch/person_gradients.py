@@ -188,7 +188,8 @@ class PersonGradients:
                 joined = one if one.requires_grad else _Joined.apply(one, self._anchor)  # type: ignore[no-untyped-call] # torch's own
                 joined.register_hook(self._arrived(call, at))
                 several[at] = joined
-        return type(out)(several) if isinstance(out, (tuple, list)) else several[0]
+        whole = getattr(type(out), "_make", type(out))  # of a named tuple, from its parts
+        return whole(several) if isinstance(out, (tuple, list)) else several[0]
 
     def _arrived(self, call: LayerCall, at: int) -> Callable[[Tensor], None]:
         def hook(slope: Tensor) -> None:
@@ -300,8 +301,9 @@ _ATTENTION: Final = "key_padding_mask", "need_weights", "attn_mask", "average_at
 
 
 def _has_own_projections(unit: nn.MultiheadAttention) -> bool:
-    """Whether weights are parameters as they are: one of all inputs, one of what comes out."""
-    return all(isinstance(p, nn.Parameter) for p in (unit.in_proj_weight, unit.out_proj.weight))
+    """Whether weights are parameters as they are, in and out, and torch's code runs on them."""
+    plain = all(isinstance(p, nn.Parameter) for p in (unit.in_proj_weight, unit.out_proj.weight))
+    return plain and "forward" not in vars(unit)
 
 
 def _linear(weight: Any, bias: Any) -> nn.Linear:
