@@ -74,14 +74,17 @@ def read_text(text: str) -> Fraction | None:
 
 
 def read_exact(text: str) -> Fraction:
-    """A rational as `str` wrote it; ValueError for 1e999999999, which would take for ever.
+    """A rational as `str` wrote it; ValueError for 1/0, and for 1e999999999, which takes for ever.
 
     Example:
         >>> read_exact("-1/3"), read_exact("2")
         (Fraction(-1, 3), Fraction(2, 1))
     """
     numerator, _, denominator = text.partition("/")
-    return Fraction(int(numerator), int(denominator or 1))
+    try:
+        return Fraction(int(numerator), int(denominator or 1))
+    except ZeroDivisionError:
+        raise ValueError(text) from None
 
 
 def positive(value: Real | SupportsFloat, name: str) -> Fraction:

@@ -95,6 +95,7 @@ def test_a_place_may_write_and_read_some_types_in_its_own_way():
 @pytest.mark.parametrize(
     ("kind", "stored"),
     [
+        (Fraction, "1/0"),
         (Inner, {"share": "1/3", "colour": "red"}),  # a field that it does not have
         (Inner, {}),
         (Fraction, "1e400000000"),

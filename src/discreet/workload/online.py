@@ -21,7 +21,7 @@ from discreet.plain_json import from_fields, to_fields
 from discreet.privacy import GDP, MU_SQUARED, RHO, Charge, Filter, Measure, Neighbours, Pure
 from discreet.privacy.budgets.charges import price
 from discreet.privacy.budgets.filters import amount_within
-from discreet.rationals import Real, non_negative, positive, whole
+from discreet.rationals import Real, non_negative, positive, proper_share, whole
 from discreet.workload.counting_query import CountingQuery
 from discreet.workload.domain import Domain
 from discreet.workload.histogram import Clique, JointHistogram, NoisyMarginal, measure_marginal
@@ -106,6 +106,8 @@ class OnlinePlan:
     gate_epsilon: Fraction = field(init=False)
 
     def __post_init__(self) -> None:
+        positive(self.epsilon, "epsilon")
+        proper_share(self.delta, "delta")  # of 0 no amount of Gaussian noise would be found
         whole(self.updates, "updates", at_least=1)
         whole(self.restarts, "restarts", at_least=0)
         if self.runs > MOST_RUNS or positive(self.threshold, "threshold") > MOST_ROWS:
@@ -342,7 +344,10 @@ class OnlineState:
             said = json.loads(head)
             plan, runs = OnlinePlan.from_dict(said["plan"]), int(said["runs_begun"])
             return OnlineState(plan, unpack(rest), runs)
-        except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError):
+        except (
+            *(ValueError, LookupError, TypeError),
+            *(ArithmeticError, AttributeError, RecursionError),
+        ):
             raise InputError(
                 "these bytes are no online session",
                 why="they do not start as one",

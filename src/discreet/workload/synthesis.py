@@ -312,7 +312,10 @@ class Synthesis:
             if about["version"] != _VERSION:
                 raise _unreadable()
             return _read(about, body)
-        except (zlib.error, LookupError, TypeError, ValueError, ArithmeticError) as wrong:
+        except (
+            *(zlib.error, LookupError, TypeError, ValueError),
+            *(ArithmeticError, AttributeError, RecursionError),
+        ) as wrong:
             raise _unreadable() from wrong
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,12 @@ from discreet.plan.bounding import ContributionBounds
 from discreet.privacy import Guarantee
 
 _VERSION = 2
+
+_STUMBLES: Final = (
+    *(pa.ArrowException, OSError, LookupError, TypeError, ValueError),
+    *(ArithmeticError, AttributeError, RecursionError),
+)
+"""How reading fails where bytes are something else."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,7 +195,7 @@ def reading_stored(what: str) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as wrong:
+    except _STUMBLES as wrong:
         raise InputError(
             f"stored bytes cannot be read as {what}",
             why="they are damaged, or something else, or another version of the package wrote them",

@@ -335,7 +335,7 @@ def load(path: Path) -> Registry:
         found = {name: _registration(facts) for name, facts in tables.items()}
         [] = [name for name, one in found.items() if one.table.name != name]  # it is proved by it
         return Registry(found)
-    except (OSError, KeyError, TypeError, ValueError, AttributeError) as wrong:
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as wrong:
         raise LedgerError(
             f"{path.name} cannot be read",
             why="it is damaged, or was not written by this program",

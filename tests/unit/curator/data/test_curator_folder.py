@@ -785,3 +785,9 @@ def test_a_disk_that_is_full_while_rows_are_copied_in_is_refused_in_words(
                 curator.append("visits", clinic(5))
         assert curator.version("visits") == 1
         assert curator.append("visits", clinic(5)) == 2
+
+
+def test_tables_that_are_nested_for_ever_are_refused(tmp_path):
+    (tmp_path / "tables.json").write_text("[" * 100_000)
+    with pytest.raises(LedgerError, match=r"tables\.json cannot be read"):
+        registry.load(tmp_path / "tables.json")
