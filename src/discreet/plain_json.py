@@ -23,6 +23,11 @@ Ways: TypeAlias = Mapping[Any, Callable[[Any], Any]]
 
 _USUAL: Final[Ways] = MappingProxyType({})
 
+_SCALARS: Final[Mapping[type, tuple[type, ...]]] = MappingProxyType(
+    {bool: (bool,), int: (int,), str: (str,), float: (float, int)}
+)
+"""How JSON has values of plain types: True is no number, though Python counts with it."""
+
 
 def to_plain(value: Any, ways: Ways = _USUAL) -> Any:
     """A value as JSON has it.
@@ -68,12 +73,14 @@ def from_plain(kind: Any, value: Any, ways: Ways = _USUAL) -> Any:
     if origin in (Union, types.UnionType):
         some = [one for one in inside if one is not types.NoneType]
         return value if value is None or len(some) > 1 else from_plain(some[0], value, ways)
+    listed = origin if isinstance(origin, type) else object
+    if issubclass(listed, (Mapping, Sequence)):
+        _expect(value, (dict,) if issubclass(listed, Mapping) else (list, tuple), listed)
     if origin is tuple and inside[-1] is not Ellipsis:
         pairs = zip(inside, value, strict=True)
         return tuple(from_plain(one, part, ways) for one, part in pairs)
-    listed = origin if isinstance(origin, type) else object
     if issubclass(listed, Mapping):
-        return {name: from_plain(inside[1], one, ways) for name, one in dict(value).items()}
+        return {name: from_plain(inside[1], one, ways) for name, one in value.items()}
     if issubclass(listed, Sequence):
         found = (from_plain(inside[0], one, ways) for one in value)
         return tuple(found) if origin is tuple else list(found)
@@ -81,6 +88,8 @@ def from_plain(kind: Any, value: Any, ways: Ways = _USUAL) -> Any:
         return value
     if hasattr(kind, "from_dict"):
         return kind.from_dict(value)
+    if kind in _SCALARS:
+        _expect(value, _SCALARS[kind], kind)
     if kind is Fraction:
         return read_exact(str(value))
     if issubclass(kind, Enum):
@@ -88,6 +97,11 @@ def from_plain(kind: Any, value: Any, ways: Ways = _USUAL) -> Any:
     if issubclass(kind, dt.date):
         return kind.fromisoformat(value)
     return from_fields(kind, value, ways) if is_dataclass(kind) else value
+
+
+def _expect(value: Any, allowed: tuple[type, ...], kind: type) -> None:
+    if type(value) not in allowed:
+        raise TypeError(f"{type(value).__name__} in place of {kind.__name__}")
 
 
 def from_fields(kind: type[T], facts: Mapping[str, Any], ways: Ways = _USUAL) -> T:

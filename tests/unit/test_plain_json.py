@@ -85,6 +85,10 @@ def test_what_is_written_reads_back_as_it_was():
     assert through["moment"] == "2026-01-31T23:59:00.000005+00:00"
 
 
+def test_a_number_is_written_without_its_point_where_json_has_none():
+    assert from_plain(float, 3) == 3
+
+
 def test_a_place_may_write_and_read_some_types_in_its_own_way():
     written = to_plain(VALUE.many, {Inner: lambda one: str(one.share)})
     assert written == ["1", "-2/5"]
@@ -109,6 +113,19 @@ def test_a_place_may_write_and_read_some_types_in_its_own_way():
         (Inner, 5),
         (tuple[Inner, ...], "text"),
         (tuple[Inner, ...], 5),
+        (tuple[str, ...], "text"),
+        (Sequence[str], {"a": 1}),
+        (tuple[str, str], "ab"),
+        (Mapping[str, int], [["a", 1]]),
+        (int, True),
+        (int, "3"),
+        (int, 3.0),
+        (str, 3),
+        (str, None),
+        (bool, 1),
+        (float, "nan"),
+        (float, True),
+        (int | None, "3"),
     ],
 )
 def test_anything_else_is_one_of_the_errors_that_readers_refuse(kind, stored):
