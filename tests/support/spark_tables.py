@@ -65,6 +65,8 @@ def session(**settings):
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    for name in [one for one in sys.modules if one.startswith("pyspark.testing")]:
+        del sys.modules[name]  # where warnings were errors, it noted that pandas is missing
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about releases of pandas
         import pyspark.sql.connect.session  # noqa: F401 - warns too
