@@ -2,7 +2,8 @@
 
 Each test is fitted like an estimator, so that a curator charges it like one: `fit(values, by)`
 sets `statistic_`, `pvalue_` and `guarantee_`. Few rows, small groups or much noise make p-values
-too large rather than too small. Sampling error supposes that rows are independent: with several
+too large rather than too small; cells of some two rows with as little noise make them too small
+(`docs/reference/test-levels.md`). Sampling error supposes that rows are independent: with several
 rows a person (`groups`) p-values of dependent rows are too small, as anywhere in statistics.
 
 **The null law.** P-values are those of noisy counts and sums, by the law that these have under the

@@ -285,7 +285,7 @@ class PersonGradients:
             raise InputError(
                 f"{call.name or 'the model'} ({type(unit).__name__}) cannot run person by person",
                 why="it draws random numbers inside" if random else type(wrong).__name__,
-                fix="set its dropout to 0, or build it of layers that have a rule",
+                fix="set its dropout to 0" if random else "build it of layers that have a rule",
             ) from None
         return {n: PersonMatrix(one if one.dim() > 1 else one[:, None]) for n, one in grads.items()}
 
